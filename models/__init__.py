@@ -1,1 +1,18 @@
+"""Backbones, heads, and the preprocessing that belongs to them."""
 
+from .backbone import Backbone, backbone_from_record, load_backbone
+from .errors import InputError
+from .head import Linear, load_head, save_head
+from .preprocessing import Normalize, Preprocessing
+
+__all__ = [
+    "Backbone",
+    "InputError",
+    "Linear",
+    "Normalize",
+    "Preprocessing",
+    "backbone_from_record",
+    "load_backbone",
+    "load_head",
+    "save_head",
+]

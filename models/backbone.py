@@ -1,0 +1,122 @@
+"""Frozen backbones: image to feature, with the preprocessing they were trained with."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .errors import InputError
+from .files import sha256_file
+from .preprocessing import Normalize
+from .sources import Source, find_source
+
+PROBE_TOLERANCE = 1e-4
+
+
+class Backbone(nn.Module):
+    """A frozen network: normalised images ``(N, 3, H, W)`` to features ``(N, D)``, float32.
+
+    Attributes:
+        preprocessing: The network's own recipe.
+        feature_dim: D.
+        weights_sha256: A hash over every parameter and buffer.
+    """
+
+    def __init__(self, source: Source, request: dict[str, Any]) -> None:
+        super().__init__()
+        self.network = source.network.eval().requires_grad_(False)
+        self.features = source.features
+        self.tap = source.tap
+        self.preprocessing = source.preprocessing
+        self.request = request
+        self.weights_sha256 = hash_weights(self.network)
+        self.probe = self._probe()
+        self.feature_dim = self.probe.shape[0]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features of normalised images."""
+        return self.features(self.network, images)
+
+    def train(self, mode: bool = True) -> "Backbone":
+        """A backbone is frozen: it stays in evaluation mode whatever is asked."""
+        return super().train(False)
+
+    def record(self) -> dict[str, Any]:
+        """What identifies this backbone, as JSON values: enough to rebuild it and to see that it is the same."""
+        return {
+            **self.request,
+            "tap": self.tap,
+            "feature_dim": self.feature_dim,
+            "weights_sha256": self.weights_sha256,
+            "preprocessing": self.preprocessing.to_dict(),
+            "probe": [round(float(value), 6) for value in self.probe[:16]],
+        }
+
+    @torch.inference_mode()
+    def _probe(self) -> Tensor:
+        """The feature of a fixed pattern: two builds that differ anywhere that matters differ here."""
+        height, width = self.preprocessing.crop_size
+        pattern = np.random.default_rng(0).integers(0, 256, (1, 3, height, width), dtype=np.uint8)
+        features = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
+        if features.ndim != 2:
+            raise InputError(f"{self.request['spec']}: features of shape {tuple(features.shape)}, expected (N, D)")
+        return features[0]
+
+
+def hash_weights(network: nn.Module) -> str:
+    """SHA-256 over names, shapes, dtypes and values of a network's state, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def load_backbone(spec: str, *, checkpoint: str | Path | None = None, image_size: int | None = None) -> Backbone:
+    """Build a frozen backbone on the CPU.
+
+    Args:
+        spec: ``lite0`` (packaged EfficientNet-Lite0), ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``.
+        checkpoint: Local weights (a state dict: ``.pth``, ``.pt`` or ``.safetensors``) in place of a download.
+        image_size: Another crop edge in pixels than the backbone's own; resize keeps its ratio to it.
+
+    Raises:
+        InputError: An unknown spec (near names are listed), weights that cannot be had or do not fit, or a network
+            that does not give one feature vector an image.
+    """
+    path = None if checkpoint is None else Path(checkpoint)
+    request = {
+        "spec": spec,
+        "checkpoint": None if path is None else str(path),
+        "image_size": image_size,
+    }
+    if path is not None:
+        if not path.is_file():
+            raise InputError(f"--checkpoint {path}: no such file")
+        request["checkpoint_sha256"] = sha256_file(path)
+    return Backbone(find_source(spec, path, image_size), request)
+
+
+def backbone_from_record(record: dict[str, Any]) -> Backbone:
+    """Rebuild the backbone of a feature set and prove that it is the same.
+
+    Raises:
+        InputError: Its weights or its answer to a fixed probe differ from the record.
+    """
+    backbone = load_backbone(record["spec"], checkpoint=record["checkpoint"], image_size=record["image_size"])
+    if backbone.weights_sha256 != record["weights_sha256"]:
+        raise InputError(
+            f"backbone {record['spec']}: weights {backbone.weights_sha256[:12]}, the features were made with "
+            f"{record['weights_sha256'][:12]}; bring those weights back or extract again"
+        )
+    probe = torch.tensor(record["probe"])
+    difference = float((backbone.probe[: len(probe)] - probe).abs().max())
+    if not difference <= PROBE_TOLERANCE * max(1.0, float(probe.abs().max())):
+        raise InputError(
+            f"backbone {record['spec']}: its answer to the probe differs by {difference:.2g} from the feature set's "
+            "(another version of the library, tap or preprocessing); extract again"
+        )
+    return backbone

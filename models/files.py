@@ -1,0 +1,113 @@
+"""Files and folders that are there whole or not at all."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+
+
+@contextmanager
+def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Fill a folder under a temporary name beside ``path`` and rename it when the block ends well.
+
+    Args:
+        path: The folder to make. Its parents are made too.
+        overwrite: Replace an existing folder (after the new one is complete).
+
+    Yields:
+        The temporary folder. It is removed when the block raises, Ctrl-C included.
+
+    Raises:
+        InputError: ``path`` exists and ``overwrite`` is false.
+    """
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    temporary.chmod(0o777 & ~_umask())
+    try:
+        yield temporary
+        _replace_folder(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace_folder(temporary: Path, path: Path) -> None:
+    """Rename ``temporary`` to ``path``; what stood there is removed last."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+    path.rename(old / path.name)
+    temporary.rename(path)
+    shutil.rmtree(old)
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """Write a file under a temporary name beside ``path``; flushed to disk and renamed when the block ends well.
+
+    Yields:
+        The temporary path, removed when the block raises.
+    """
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    temporary.chmod(0o666 & ~_umask())
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sha256_file(path: str | Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_json(value: Any) -> str:
+    """The SHA-256 of a value's canonical JSON (sorted keys, no blanks), in hexadecimal."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON, atomically."""
+    with new_file(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        InputError: The file is missing, is not JSON, or does not hold an object.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: holds a JSON {type(value).__name__}, expected an object")
+    return value

