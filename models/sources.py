@@ -81,12 +81,11 @@ def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
         raise InputError(f"--backbone timm:{name}: no such model in timm {timm.__version__}{near(name, known)}")
     config = timm.get_pretrained_cfg(name)
     sized = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
+    local = {} if checkpoint is None else {"state_dict": read_state_dict(checkpoint), "custom_load": False}
     try:
-        network = timm.create_model(name, pretrained=checkpoint is None, **sized)
+        network = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=local, **sized)
     except (OSError, RuntimeError) as error:
-        raise _no_weights(f"timm:{name}", error) from error
-    if checkpoint is not None:
-        _load(network, checkpoint)
+        raise _no_weights(f"timm:{name}", error) if checkpoint is None else _no_fit(checkpoint, error) from error
     return _timm_source(network, image_size)
 
 
@@ -113,14 +112,24 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> 
         )
     weights = choices[tag or "DEFAULT"]
     try:
-        network = torchvision.models.get_model(name, weights=None if checkpoint else weights)
+        network = torchvision.models.get_model(name, **_arguments(name, checkpoint, weights))
     except (OSError, RuntimeError) as error:
         raise _no_weights(f"torchvision:{name}", error) from error
     if checkpoint is not None:
-        _load(network, checkpoint)
+        try:
+            network.load_state_dict(read_state_dict(checkpoint))
+        except RuntimeError as error:
+            raise _no_fit(checkpoint, error) from error
     tap = _cut_last_linear(network, name)
     preprocessing = Preprocessing.from_torchvision(weights.transforms(), image_size)
     return Source(network, _call, f"input of {tap}", preprocessing)
+
+
+def _arguments(name: str, checkpoint: Path | None, weights: Any) -> dict[str, Any]:
+    if checkpoint is None:
+        return {"weights": weights}
+    ported = name in ("googlenet", "inception_v3")  # their weights expect this, which only `weights` would switch on
+    return {"weights": None, "transform_input": True, "init_weights": False} if ported else {"weights": None}
 
 
 def _call(network: nn.Module, images: Tensor) -> Tensor:
@@ -162,14 +171,9 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def _load(network: nn.Module, checkpoint: Path) -> None:
-    try:
-        network.load_state_dict(read_state_dict(checkpoint))
-    except RuntimeError as error:
-        lines = str(error).splitlines()
-        raise InputError(
-            f"--checkpoint {checkpoint}: does not fit the backbone ({' '.join(lines[1:2]).strip()})"
-        ) from None
+def _no_fit(checkpoint: Path, error: RuntimeError | OSError) -> InputError:
+    reason = " ".join(str(error).split())[:200]
+    return InputError(f"--checkpoint {checkpoint}: does not fit the backbone ({reason})")
 
 
 def _no_weights(spec: str, error: Exception) -> InputError:
