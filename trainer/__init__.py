@@ -1,1 +1,1 @@
-
+"""Features, losses, and the training of heads."""

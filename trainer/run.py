@@ -1,0 +1,56 @@
+"""A run folder: a trained head with its settings, its history, and what it came from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ..models.errors import InputError
+from ..models.files import read_json, sha256_file
+from ..models.head import Linear, load_head
+from .config import TrainConfig
+
+CONFIG, METRICS, HEAD, RECORD = "config.yaml", "metrics.jsonl", "head.safetensors", "run.json"
+FORMAT = "headsmith.run"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training run.
+
+    Attributes:
+        path: The run folder.
+        config: The settings, every value resolved.
+        head: The head of the best epoch, in evaluation mode, on the CPU.
+        record: What ``run.json`` holds: ``class_names``, ``backbone``, ``features``, ``results``, ``versions``, ...
+    """
+
+    path: Path
+    config: TrainConfig
+    head: Linear
+    record: dict[str, Any]
+
+    @property
+    def class_names(self) -> list[str]:
+        """The names of the classes, in the order of the logits."""
+        names: list[str] = self.record["class_names"]
+        return names
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a run folder.
+
+        Raises:
+            InputError: A part is missing or damaged, or the head is not the one that the record describes.
+        """
+        path = Path(path)
+        if not path.is_dir():
+            raise InputError(f"{path}: no such run folder; `headsmith train` makes one")
+        record = read_json(path / RECORD)
+        if record.get("format") != FORMAT:
+            raise InputError(f"{path / RECORD}: `format` is {record.get('format')!r}, expected {FORMAT!r}")
+        head = load_head(path / HEAD)
+        if sha256_file(path / HEAD) != record["head_sha256"]:
+            raise InputError(f"{path / HEAD}: not the head that {RECORD} describes (hash differs); train again")
+        if head.num_classes != len(record["class_names"]):
+            raise InputError(f"{path}: a head of {head.num_classes} classes, {len(record['class_names'])} names")
+        return cls(path, TrainConfig.load(path / CONFIG), head, record)
