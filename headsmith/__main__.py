@@ -1,0 +1,5 @@
+"""``python -m headsmith``."""
+
+from .cli import app
+
+app(prog_name="headsmith")

@@ -1,0 +1,259 @@
+"""The command line. Each command is one function of the Python API with the same keywords and defaults.
+
+What is heavy (torch, timm, onnxruntime) is imported inside the commands, so that ``headsmith --help`` is quick.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .commands import Commands
+from .version import __version__
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+
+
+class Format(StrEnum):
+    """The file formats of an exported classifier."""
+
+    onnx = "onnx"
+    torchscript = "torchscript"
+
+
+class InputFormat(StrEnum):
+    """What ``pixel_values`` of an exported classifier are."""
+
+    float_nchw = "float-nchw"
+    uint8_nhwc = "uint8-nhwc"
+
+
+Out = Annotated[Path, typer.Option(help="Folder to make.")]
+Overwrite = Annotated[bool, typer.Option(help="Replace a folder that exists.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Provider = Annotated[
+    str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
+]
+Threads = Annotated[int | None, typer.Option(help="onnxruntime's threads. [default: the cores this process may use]")]
+ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datasets` source.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]
+Strict = Annotated[bool, typer.Option(help="Stop at the first unreadable image instead of reporting it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Train heads on frozen backbones, export them, and measure the exported file."""
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Versions, CPU and GPU, and the execution providers that really load."""
+    from .doctor import examine, show
+
+    show(examine(), json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
+    classes: Annotated[int | None, typer.Option(help="Characters. [default: 1000, with --quick 100]")] = None,
+    quick: Annotated[bool, typer.Option(help="Fewer classes and epochs.")] = False,
+) -> None:
+    """Glyphs from matplotlib's fonts to two measured classifiers: the whole way, with nothing to download."""
+    from .demo.demo import run_demo
+
+    run_demo(out, classes=classes, quick=quick)
+
+
+@app.command()
+def extract(
+    images: Annotated[str, typer.Argument(help="Folder of class folders, or a `datasets` name or path.")],
+    out: Out,
+    backbone: Annotated[str, typer.Option(help="lite0, timm:NAME or torchvision:NAME[/WEIGHTS].")] = "lite0",
+    checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels. [default: the backbone's]")] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    batch_size: Annotated[int, typer.Option(help="Images a forward pass.")] = 64,
+    workers: Annotated[int | None, typer.Option(help="Decoding threads. [default: usable cores]")] = None,
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option(help="How features are stored: float16 or float32.")] = "float16",
+    strict: Strict = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compute the features of a set of images once."""
+    from .show import show_feature_set
+    from .trainer import extract as run
+
+    show_feature_set(
+        run(
+            images,
+            out=out,
+            backbone=backbone,
+            checkpoint=checkpoint,
+            image_size=image_size,
+            image_column=image_column,
+            label_column=label_column,
+            batch_size=batch_size,
+            workers=workers,
+            device=device,
+            dtype=dtype,
+            strict=strict,
+            overwrite=overwrite,
+        )
+    )
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(weight) for weight in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} found, expected numbers between commas such as .5,0,0,0,.5") from None
+
+
+@app.command()
+def train(
+    features: Annotated[Path, typer.Argument(help="Feature set that `headsmith extract` made.")],
+    out: Out,
+    loss: Annotated[str, typer.Option(help="softmax (plain cross-entropy) or a relaxation: neuralsort.")] = "softmax",
+    p_k: Annotated[
+        str | None, typer.Option(help="Weights of top-1, top-2, ...: .5,0,0,0,.5. [default: the loss's]")
+    ] = None,
+    m: Annotated[
+        int | None, typer.Option(help="Highest scores of a row that enter the relaxation; the classes or more: all.")
+    ] = 16,
+    inverse_temperature: Annotated[
+        float | None, typer.Option(help="Sharpness of the relaxation. [default: the loss's]")
+    ] = None,
+    head: Annotated[str, typer.Option(help="Kind of head: linear.")] = "linear",
+    epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 100,
+    batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 512,
+    learning_rate: Annotated[float, typer.Option(help="Adam's step size.")] = 1e-3,
+    patience: Annotated[int, typer.Option(help="Epochs without a better validation accuracy.")] = 10,
+    seed: Annotated[int, typer.Option(help="Fixes the order of the rows.")] = 0,
+    device: Device = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Train a head on a feature set."""
+    from .show import show_run
+    from .trainer import train as run
+
+    show_run(
+        run(
+            features,
+            out=out,
+            loss=loss,
+            p_k=None if p_k is None else _weights(p_k),
+            m=m,
+            inverse_temperature=inverse_temperature,
+            head=head,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            patience=patience,
+            seed=seed,
+            device=device,
+            overwrite=overwrite,
+        )
+    )
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="Run folder that `headsmith train` made.")],
+    out: Out,
+    formats: Annotated[list[Format], typer.Option("--format", help="May be given more than once.")] = [Format.onnx],  # noqa: B006
+    head_only: Annotated[bool, typer.Option(help="Features to logits, without the backbone.")] = False,
+    input_format: Annotated[
+        InputFormat, typer.Option("--input", help="What the file takes: RGB in 0..255, resized and cropped.")
+    ] = InputFormat.float_nchw,
+    opset: Annotated[int, typer.Option(help="ONNX operator set.")] = 18,
+    data: Annotated[
+        str | None, typer.Option(help="Held-out images for the parity check. [default: the run's test split]")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Images a batch of the parity check.")] = 64,
+    tolerance: Annotated[float, typer.Option(help="Margin in logits below which a flip is a tie.")] = 1e-3,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a classifier as files, and prove that each answers as the Python module does."""
+    from .export import export_classifier
+    from .show import show_bundle
+
+    show_bundle(
+        export_classifier(
+            run,
+            out=out,
+            formats=tuple(name.value for name in formats),
+            head_only=head_only,
+            input_format=input_format.value,
+            opset=opset,
+            data=data,
+            batch_size=batch_size,
+            tolerance=tolerance,
+            overwrite=overwrite,
+        )
+    )
+
+
+@app.command()
+def evaluate(
+    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    data: Annotated[
+        str, typer.Option(help="Held-out images: a folder of class folders, or a `datasets` name or path.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for results.json, results.csv and predictions.csv.")] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    provider: Provider = "cpu",
+    batch_size: Annotated[int, typer.Option(help="Images a run of the session.")] = 64,
+    threads: Threads = None,
+    save_logits: Annotated[bool, typer.Option(help="Also write logits.npz into --out.")] = False,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Measure the exported ONNX file under onnxruntime."""
+    from .evaluate import evaluate_classifier
+    from .show import show_result
+
+    show_result(
+        evaluate_classifier(
+            bundle,
+            data=data,
+            out=out,
+            image_column=image_column,
+            label_column=label_column,
+            provider=provider,
+            batch_size=batch_size,
+            threads=threads,
+            save_logits=save_logits,
+            strict=strict,
+        ),
+        json,
+    )
+
+
+@app.command()
+def predict(
+    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files.")],
+    k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
+    provider: Provider = "cpu",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Name the best labels of images."""
+    from .evaluate import predict as run
+    from .show import show_predictions
+
+    show_predictions(run(bundle, images, k=k, provider=provider, threads=threads), json)

@@ -1,0 +1,43 @@
+"""How the command line ends: a user's mistake is one line and a status, never a traceback."""
+
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+INPUT_ERROR, PARITY_ERROR, INTERRUPTED = 2, 3, 130
+
+
+class Commands(TyperGroup):
+    """The group of sub-commands, which turns expected errors into exit codes unless ``--debug`` is given."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the sub-command."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            _say("interrupted: nothing half written was left; finished work is found by the next run")
+            raise typer.Exit(INTERRUPTED) from None
+        except (ValueError, OSError, RuntimeError) as error:
+            code = _exit_code(error)
+            if code is None or ctx.params.get("debug"):
+                raise
+            _say(str(error))
+            raise typer.Exit(code) from None
+
+
+def _exit_code(error: Exception) -> int | None:
+    """The status that an error ends with; None for one that is no mistake of the user's."""
+    from .export import ParityError
+    from .models import InputError
+
+    if isinstance(error, ParityError):
+        return PARITY_ERROR
+    return INPUT_ERROR if isinstance(error, InputError | OSError) else None
+
+
+def _say(message: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False).print(f"headsmith: {message}", markup=False)

@@ -1,0 +1,111 @@
+"""What a person sees when a command ends."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .evaluate import EvalResult, Prediction
+from .export import Bundle
+from .trainer import FeatureSet, Run
+
+LISTED = 10
+
+console = Console(soft_wrap=True, highlight=False)
+
+
+def percent(share: float | None) -> str:
+    """A share as text in per cent; ``n/a`` for what has no value (top-5 of three classes)."""
+    return "n/a" if share is None else f"{100 * share:.1f} %"
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    """A confidence interval of a share, in per cent."""
+    return "n/a" if bounds is None else f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}"
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON, and nothing else."""
+    console.print(json.dumps(value, indent=2, ensure_ascii=False, default=str), markup=False)
+
+
+def show_feature_set(features: FeatureSet) -> None:
+    """Rows per split, and what could not be read."""
+    rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest["splits"].items())
+    console.print(
+        f"[bold]{escape(str(features.path))}[/]  {len(features.class_names):,} classes, D = {features.feature_dim}, "
+        f"{features.manifest['dtype']}\nrows: {rows}  ({escape(features.manifest['split_rule'])})"
+    )
+    _list_unreadable(features.manifest["unreadable"])
+
+
+def _list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
+    if not unreadable:
+        return
+    console.print(f"[yellow]{len(unreadable)} unreadable, left out:[/]")
+    for entry in unreadable[:LISTED]:
+        console.print(f"  {entry['reason']}", markup=False)
+    if len(unreadable) > LISTED:
+        console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
+
+
+def show_run(run: Run) -> None:
+    """Accuracies of the kept head on validation and test."""
+    results = run.record["results"]
+    table = Table("split", "images", "top-1", "top-5")
+    for split in ("val", "test"):
+        row = results[split]
+        table.add_row(split, f"{row['n']:,}", percent(row["top1"]), percent(row["top5"]))
+    console.print(
+        f"[bold]{escape(str(run.path))}[/]  {run.config.loss}, best epoch {results['best_epoch']}, "
+        f"{results['seconds']:.1f} s"
+    )
+    console.print(table)
+
+
+def show_bundle(bundle: Bundle) -> None:
+    """The files of a bundle and how each compares with the Python module."""
+    table = Table("file", "MB", "images", "largest difference", "top-1 equal", "top-5 sets equal", "flips")
+    for name, report in bundle.manifest["parity"].items():
+        size = bundle.manifest["files"][name]["bytes"] / 1e6
+        table.add_row(
+            name,
+            f"{size:.1f}",
+            f"{report['n']:,}",
+            f"{report['max_abs_difference']:.1e}",
+            percent(report["top1_equal"]),
+            percent(report["topk_equal"]),
+            str(report["flips"]),
+        )
+    console.print(f"[bold]{escape(str(bundle.path))}[/]")
+    console.print(table)
+
+
+def show_result(result: EvalResult, as_json: bool) -> None:
+    """Accuracies with 95 % Wilson intervals, and speed."""
+    if as_json:
+        show_json(dataclasses.asdict(result))
+        return
+    table = Table("", "accuracy", "95 % interval")
+    for k, share, bounds in ((1, result.top1, result.top1_interval), (5, result.top5, result.top5_interval)):
+        table.add_row(f"top-{k}", percent(share), interval(bounds))
+    console.print(f"[bold]{escape(str(result.model))}[/] on {result.n:,} images, {result.provider}")
+    console.print(table)
+    console.print(f"{result.images_per_second:,.0f} images a second ({result.threads} threads)")
+    _list_unreadable(result.unreadable)
+
+
+def show_predictions(predictions: Sequence[Prediction], as_json: bool) -> None:
+    """The best labels of each image."""
+    if as_json:
+        show_json([dataclasses.asdict(prediction) for prediction in predictions])
+        return
+    for prediction in predictions:
+        console.print(f"[bold]{escape(str(Path(prediction.path)))}[/]")
+        for label, score in zip(prediction.labels, prediction.scores, strict=True):
+            console.print(f"  {percent(score):>7}  {label}", markup=False)
