@@ -1,1 +1,14 @@
+"""Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
+from .implementation import implementation
+from .settings import DISTRIBUTIONS, METHODS, default_inverse_temperature
+from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "METHODS",
+    "TopKCrossEntropy",
+    "default_inverse_temperature",
+    "implementation",
+    "topk_cross_entropy",
+]

@@ -1,0 +1,66 @@
+"""The distribution over k (`p_k`): its validation, and the weights that it gives to ranks."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
+
+
+def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
+    """Validate a distribution over k.
+
+    Args:
+        p_k: (K,) or (rows, K), each row non-negative with sum 1. Values on an accelerator are not looked at, since
+            that would wait for the device.
+        name: the argument's name in messages.
+
+    Returns:
+        A detached floating tensor of the same shape, on the device of `p_k` (CPU for sequences).
+
+    Raises:
+        ValueError: wrong shape, empty, negative, or a sum other than 1.
+    """
+    values = p_k.detach() if isinstance(p_k, Tensor) else torch.tensor(p_k, dtype=torch.float64)
+    if values.ndim not in (1, 2) or values.shape[-1] == 0:
+        raise ValueError(f"{name} has shape {tuple(values.shape)}, expected (K,) or (rows, K) with K of at least 1")
+    if values.device.type == "cpu" and not torch.compiler.is_compiling():
+        _check_values(values.double().reshape(-1, values.shape[-1]), name)
+    return values if values.is_floating_point() else values.to(torch.float32)
+
+
+def _check_values(rows: Tensor, name: str) -> None:
+    lowest = rows.min(dim=1).values
+    sums = rows.sum(dim=1)
+    for i in range(len(rows)):
+        where = f"{name}" if len(rows) == 1 else f"row {i} of {name}"
+        if not lowest[i] >= 0:
+            raise ValueError(f"{where} holds {lowest[i].item():g}, expected non-negative weights")
+        if not abs(sums[i] - 1) <= 1e-4:
+            raise ValueError(f"{where} sums to {sums[i].item():.6g}, expected 1")
+
+
+def check_length(k: int, m: int | None, num_classes: int | None, name: str = "p_k") -> None:
+    """Raise ValueError when `name` has more entries than there are candidates or classes."""
+    if num_classes is not None and k > num_classes:
+        raise ValueError(f"{name} has {k} entries, but there are {num_classes} classes; expected at most {num_classes}")
+    if m is not None and k > m:
+        raise ValueError(f"{name} has {k} entries, but m is {m}; expected m of at least {k}")
+
+
+def log_rank_weights(p_k: Tensor, without_top1: bool) -> Tensor:
+    """The logarithm of w_r = sum over k >= r of p_k, the weight of rank r.
+
+    Args:
+        p_k: (..., K).
+        without_top1: leave the share of k = 1 out (it goes to the softmax).
+
+    Returns:
+        (..., K), minus infinity where no k asks for that rank.
+    """
+    weights = p_k.flip(-1).cumsum(-1).flip(-1)
+    if without_top1:
+        rest = p_k[..., 1:].sum(-1, keepdim=True)
+        weights = torch.cat([rest, weights[..., 1:]], dim=-1)
+    return weights.log()

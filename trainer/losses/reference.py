@@ -1,0 +1,51 @@
+"""The reference: the loss of each row in plain torch, on any device and in any floating type."""
+
+import torch
+from torch import Tensor
+
+from .candidates import candidate_columns, candidate_scores
+from .objective import row_loss
+from .relaxations import label_log_ranks
+from .settings import Settings
+
+
+def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Settings, ignore_index: int) -> Tensor:
+    """The loss of each row.
+
+    Args:
+        logits: (B, C) floating.
+        labels: (B,) int64.
+        p_k: (K,) or (B, K) floating.
+        settings: the relaxation and its options.
+        ignore_index: rows with this label cost 0.
+
+    Returns:
+        (B,) float32 (float64 for float64 logits); NaN where the label is out of range or a logit is NaN.
+    """
+    kept = labels != ignore_index
+    inside = (labels >= 0) & (labels < logits.shape[1])
+    safe = labels.where(inside, 0)
+    losses = _losses(logits, safe, kept, p_k, settings)
+    losses = losses.where(inside & ~logits.isnan().any(dim=1), torch.nan)
+    return losses.where(kept, 0.0)
+
+
+def _losses(logits: Tensor, labels: Tensor, kept: Tensor, p_k: Tensor, settings: Settings) -> Tensor:
+    if settings.method == "softmax":
+        return -_log_softmax_over_classes(logits, labels, kept)
+    columns = candidate_columns(logits, labels, settings.candidates(logits.shape[1]))
+    scores = candidate_scores(logits, columns).where(kept.unsqueeze(1), 0.0)
+    log_ranks = label_log_ranks(scores, p_k.shape[-1], settings)
+    if settings.top1_mode == "sort":
+        log_softmax = log_ranks[:, 0]
+    elif settings.softmax_over == "candidates":
+        log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
+    else:
+        log_softmax = _log_softmax_over_classes(logits, labels, kept)
+    return row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
+
+
+def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+    scores = logits if logits.dtype == torch.float64 else logits.float()
+    scores = scores.where(kept.unsqueeze(1), 0.0)
+    return scores.gather(1, labels.unsqueeze(1)).squeeze(1) - scores.logsumexp(dim=1)

@@ -1,0 +1,21 @@
+"""SoftSort (Prillo, Eisenschlos: SoftSort: A Continuous Relaxation for the argsort Operator, 2020)."""
+
+from torch import Tensor
+
+
+def softsort_logits(scores: Tensor, k: int, inverse_temperature: float, power: float) -> Tensor:
+    """Logits of the first k rows of P.
+
+    Args:
+        scores: (B, m) floating.
+        k: number of rows, 1..m.
+        inverse_temperature: 1 / tau.
+        power: exponent of the distance, above 0.
+
+    Returns:
+        (B, k, m); the softmax over the last axis is P.
+    """
+    distance = (scores.topk(k, dim=-1).values.unsqueeze(-1) - scores.unsqueeze(-2)).abs()
+    if power != 1:
+        distance = distance.clamp_min(1e-12).pow(power)
+    return distance * -inverse_temperature

@@ -1,0 +1,118 @@
+"""The options of a top-k cross-entropy, validated once, and the defaults of each relaxation."""
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NETWORKS = ("odd_even", "bitonic", "splitter_selection")
+METHODS = ("softmax", "neuralsort", "softsort", "sinkhorn", *NETWORKS)
+DISTRIBUTIONS = ("logistic", "logistic_phi", "cauchy", "gaussian", "reciprocal", "optimal")
+
+# NeuralSort, SoftSort, logistic_phi and logistic: the settings with which Petersen et al. (2022) trained heads on
+# ImageNet. Cauchy: their package's example. Reciprocal and optimal have Cauchy's tails and take its value; Gaussian
+# has light tails like logistic. SinkhornSort scales with m, see `default_inverse_temperature`.
+_INVERSE_TEMPERATURE = {"softmax": 1.0, "neuralsort": 0.5, "softsort": 0.5}
+_NETWORK_INVERSE_TEMPERATURE = {
+    "logistic": 0.5,
+    "logistic_phi": 1.0,
+    "cauchy": 2.0,
+    "gaussian": 0.5,
+    "reciprocal": 2.0,
+    "optimal": 2.0,
+}
+
+
+def choice(name: str, value: str, choices: Sequence[str]) -> str:
+    """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
+    if value in choices:
+        return value
+    near = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}{hint}")
+
+
+def positive(name: str, value: float) -> float:
+    """Return `value` when it is a finite number above zero; raise ValueError otherwise."""
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} is {value}, expected a finite number above 0")
+    return float(value)
+
+
+def default_inverse_temperature(method: str, distribution: str, m: int) -> float:
+    """The inverse temperature that a method takes when none is given.
+
+    SinkhornSort's cost between neighbouring ranks shrinks as 1 / (m - 1), so that its inverse temperature grows
+    with m: ten for each step between two targets keeps the blur at about one rank, whatever m is.
+    """
+    if method in NETWORKS:
+        return _NETWORK_INVERSE_TEMPERATURE[distribution]
+    if method == "sinkhorn":
+        return 10.0 * max(m - 1, 1)
+    return _INVERSE_TEMPERATURE[method]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All options of a top-k cross-entropy but `p_k` and what belongs to the reduction.
+
+    Attributes:
+        method: the relaxation, one of `METHODS`.
+        m: number of candidates of a row, the label among them; None keeps all classes.
+        inverse_temperature: 1 / tau, above 0; None takes the method's default.
+        distribution: for networks, the distribution whose CDF swaps, one of `DISTRIBUTIONS`.
+        art_lambda: for `logistic_phi`, lambda of the activation replacement trick, in [0, 1).
+        softsort_power: exponent of SoftSort's distance, above 0.
+        sinkhorn_iterations: at most this many Sinkhorn iterations, at least 1.
+        sinkhorn_tolerance: a row stops once its potentials move less than this.
+        top1_mode: `sort`, `sm` or `smce`.
+        softmax_over: `candidates` or `classes`.
+        floor: added inside the logarithm, in [0, 0.5); 1e-7 is what difftopk does, 0 works in the log domain.
+        impl: `auto`, `torch` or `triton`.
+    """
+
+    method: str = "neuralsort"
+    m: int | None = 16
+    inverse_temperature: float | None = None
+    distribution: str = "logistic_phi"
+    art_lambda: float = 0.5
+    softsort_power: float = 1.0
+    sinkhorn_iterations: int = 30
+    sinkhorn_tolerance: float = 1e-6
+    top1_mode: str = "sm"
+    softmax_over: str = "candidates"
+    floor: float = 0.0
+    impl: str = "auto"
+
+    def __post_init__(self) -> None:
+        choice("method", self.method, METHODS)
+        choice("distribution", self.distribution, DISTRIBUTIONS)
+        choice("top1_mode", self.top1_mode, ("sort", "sm", "smce"))
+        choice("softmax_over", self.softmax_over, ("candidates", "classes"))
+        choice("impl", self.impl, ("auto", "torch", "triton"))
+        positive("softsort_power", self.softsort_power)
+        if self.inverse_temperature is not None:
+            positive("inverse_temperature", self.inverse_temperature)
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        if self.m is not None and self.m < 1:
+            raise ValueError(f"m is {self.m}, expected None or a whole number of at least 1")
+        if not 0 <= self.art_lambda < 1:
+            raise ValueError(f"art_lambda is {self.art_lambda}, expected a number in [0, 1)")
+        if not 0 <= self.floor < 0.5:
+            raise ValueError(f"floor is {self.floor}, expected a number in [0, 0.5)")
+        if self.sinkhorn_iterations < 1:
+            raise ValueError(f"sinkhorn_iterations is {self.sinkhorn_iterations}, expected at least 1")
+        if not self.sinkhorn_tolerance >= 0:
+            raise ValueError(f"sinkhorn_tolerance is {self.sinkhorn_tolerance}, expected at least 0")
+
+    def candidates(self, num_classes: int) -> int:
+        """The number of candidates of a row with `num_classes` classes."""
+        return num_classes if self.m is None else min(self.m, num_classes)
+
+    def beta(self, m: int) -> float:
+        """The inverse temperature for rows of m candidates."""
+        if self.inverse_temperature is not None:
+            return self.inverse_temperature
+        return default_inverse_temperature(self.method, self.distribution, m)

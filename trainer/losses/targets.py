@@ -1,0 +1,77 @@
+"""Labels: their checks, and the three forms that they come in."""
+
+import torch
+from torch import Tensor
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def check_logits(logits: Tensor) -> None:
+    """Raise unless `logits` is floating and of shape (B, C) with at least one class."""
+    if not logits.is_floating_point():
+        raise TypeError(f"logits are {logits.dtype}, expected a floating type")
+    if logits.ndim != 2 or logits.shape[1] == 0:
+        raise ValueError(f"logits have shape {tuple(logits.shape)}, expected (B, C) with at least one class")
+
+
+def is_soft(labels: Tensor) -> bool:
+    """Whether labels are soft targets, floating of shape (B, C)."""
+    return labels.is_floating_point() and labels.ndim == 2
+
+
+def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.device, ignore_index: int) -> None:
+    """Check shape, type, device and, where that needs no wait for a device, range.
+
+    Args:
+        labels: (B,) or (B, L) integers, or soft targets (B, C) floating.
+        rows: B.
+        num_classes: C.
+        device: where the logits are.
+        ignore_index: the label that is left out.
+
+    Raises:
+        TypeError: labels of a type other than integers (or floating, for soft targets).
+        ValueError: wrong shape, or another device than the logits'.
+        IndexError: a label outside 0..C-1 that is not `ignore_index`.
+    """
+    if labels.dtype not in _INTEGERS and not is_soft(labels):
+        raise TypeError(
+            f"labels are {labels.dtype} of shape {tuple(labels.shape)}, expected integers (B,) or (B, L), "
+            "or floating soft targets (B, C)"
+        )
+    if labels.ndim not in (1, 2) or labels.shape[0] != rows or (is_soft(labels) and labels.shape[1] != num_classes):
+        raise ValueError(
+            f"labels have shape {tuple(labels.shape)} for logits of shape {(rows, num_classes)}, "
+            f"expected ({rows},), ({rows}, L) or, for soft targets, {(rows, num_classes)}"
+        )
+    if labels.device != device:
+        raise ValueError(f"labels are on {labels.device} and logits on {device}, expected one device")
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling() and not is_soft(labels):
+        _check_range(labels, num_classes, ignore_index)
+
+
+def _check_range(labels: Tensor, num_classes: int, ignore_index: int) -> None:
+    labels = labels.long()
+    outside = ((labels < 0) | (labels >= num_classes)) & (labels != ignore_index)
+    if outside.any():
+        row = outside.nonzero()[0]
+        raise IndexError(
+            f"label {labels[tuple(row)].item()} in row {row[0].item()} is out of range, expected 0..{num_classes - 1} "
+            f"or ignore_index {ignore_index} (labels span {labels.min().item()}..{labels.max().item()})"
+        )
+
+
+def soft_columns(targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Soft targets as labels and their shares.
+
+    Waits for the device, because the number of columns is the largest number of non-zero shares in a row.
+
+    Args:
+        targets: (B, C) floating.
+
+    Returns:
+        labels (B, L) int64 and shares (B, L); a share of 0 fills up short rows.
+    """
+    width = max(int((targets != 0).sum(dim=1).max()), 1) if len(targets) else 1
+    top = targets.abs().topk(width, dim=1).indices
+    return top, targets.gather(1, top)

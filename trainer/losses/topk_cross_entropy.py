@@ -1,0 +1,306 @@
+"""Top-k cross-entropy (Petersen, Kuehne, Borgelt, Deussen: Differentiable Top-k Classification Learning, ICML 2022)."""
+
+from dataclasses import asdict
+
+import torch
+from torch import Tensor, nn
+
+from .implementation import label_losses, reduced_loss
+from .rank_weights import PK, as_p_k, check_length
+from .reduction import label_shares, reduce_rows
+from .settings import Settings, choice
+from .targets import check_labels, check_logits, is_soft, soft_columns
+
+
+def topk_cross_entropy(
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    p_k: PK | None = None,
+    sample_p_k: PK | None = None,
+    method: str = "neuralsort",
+    m: int | None = 16,
+    inverse_temperature: float | None = None,
+    distribution: str = "logistic_phi",
+    art_lambda: float = 0.5,
+    softsort_power: float = 1.0,
+    sinkhorn_iterations: int = 30,
+    sinkhorn_tolerance: float = 1e-6,
+    top1_mode: str = "sm",
+    softmax_over: str = "candidates",
+    floor: float = 0.0,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    impl: str = "auto",
+    inplace: bool = False,
+) -> Tensor:
+    """The top-k cross-entropy of a batch; see `TopKCrossEntropy` for every keyword.
+
+    Args:
+        logits: (B, C) floating.
+        labels: (B,) integers, (B, L) integers for several labels a row, or (B, C) floating soft targets.
+        p_k: (K,), or (C, K) with one distribution for each class of label.
+        sample_p_k: (B, K), one distribution for each row, in place of `p_k`.
+        method: the relaxation.
+        m: number of candidates.
+        inverse_temperature: sharpness of the relaxation.
+        distribution: the CDF of a network's comparators.
+        art_lambda: lambda of `logistic_phi`.
+        softsort_power: exponent of SoftSort's distance.
+        sinkhorn_iterations: iterations of SinkhornSort.
+        sinkhorn_tolerance: where SinkhornSort stops.
+        top1_mode: how k = 1 is treated.
+        softmax_over: what that softmax runs over.
+        floor: floor inside the logarithm.
+        weight: (C,) class weights.
+        ignore_index: label that is left out.
+        reduction: `mean`, `sum` or `none`.
+        label_smoothing: share of the cross-entropy with uniform targets.
+        impl: `auto`, `torch` or `triton`.
+        inplace: let the gradient of the logits overwrite the logits.
+
+    Returns:
+        A scalar, or (B,) for reduction `none`; float32, or float64 for float64 logits.
+
+    Raises:
+        ValueError: an argument outside its range, shapes or devices that do not fit.
+        IndexError: a label out of range (on the CPU; on a GPU its loss is NaN, because a check would wait for the device).
+        TypeError: logits that are not floating, labels that are not integers or soft targets.
+    """
+    settings = Settings(
+        method=method,
+        m=m,
+        inverse_temperature=inverse_temperature,
+        distribution=distribution,
+        art_lambda=art_lambda,
+        softsort_power=softsort_power,
+        sinkhorn_iterations=sinkhorn_iterations,
+        sinkhorn_tolerance=sinkhorn_tolerance,
+        top1_mode=top1_mode,
+        softmax_over=softmax_over,
+        floor=floor,
+        impl=impl,
+    )
+    check_reduction(reduction, label_smoothing)
+    tensor = default_p_k(p_k, settings) if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k")
+    return weighted_loss(
+        logits,
+        labels,
+        tensor,
+        settings,
+        per_sample=sample_p_k is not None,
+        weight=weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+        inplace=inplace,
+    )
+
+
+class TopKCrossEntropy(nn.Module):
+    """Drop-in replacement of `torch.nn.CrossEntropyLoss` that optimises top-1..top-K accuracy.
+
+    Called with logits (B, C) and labels (B,), (B, L) or soft targets (B, C), and optionally `sample_p_k` (B, K).
+
+    Args:
+        p_k: distribution over k, (K,) or (C, K) with one row for each class of label: `p_k[i]` is the weight of
+            top-(i + 1). Non-negative, sum 1, K at most m and C. None is (1,) for method `softmax` and
+            (.5, 0, 0, 0, .5) otherwise.
+        method: `softmax` (plain cross-entropy over all classes, K = 1), `neuralsort`, `softsort`, `sinkhorn`, or the
+            networks `odd_even`, `bitonic` and `splitter_selection`.
+        m: number of highest scores of a row that enter the relaxation, the label always among them. None keeps all
+            classes; more than C is C.
+        inverse_temperature: 1 / tau, above 0; for `sinkhorn` 1 / regularisation. None takes
+            `default_inverse_temperature`.
+        distribution: for networks, whose CDF swaps: `logistic`, `logistic_phi`, `cauchy`, `gaussian`, `reciprocal`,
+            `optimal`.
+        art_lambda: lambda of `logistic_phi`, in [0, 1).
+        softsort_power: exponent of SoftSort's distance, above 0.
+        sinkhorn_iterations: at most this many Sinkhorn iterations.
+        sinkhorn_tolerance: a row stops once no potential moves by more than this.
+        top1_mode: `sm` takes k = 1 from a softmax inside the logarithm, `smce` from a separate cross-entropy, `sort` from
+            the relaxation like every other k.
+        softmax_over: `candidates` (the authors' package) or `classes` (the paper's text).
+        floor: e of log(p (1 - 2 e) + e), 1e-7 in the authors' package; 0 works in the log domain and keeps the gradient
+            of the rows that are most wrong.
+        weight: (C,) class weights; as in PyTorch `mean` divides by their sum over the labels.
+        ignore_index: rows with this label cost nothing and are not counted; padding of (B, L) labels.
+        reduction: `mean` (0 for an empty batch or one that is wholly ignored), `sum` or `none`.
+        label_smoothing: e in [0, 1): (1 - e) of this loss and e of the cross-entropy between all classes' softmax and uniform
+            targets.
+        impl: `triton` (fused kernels), `torch` (the reference), or `auto`: kernels on CUDA, the reference elsewhere and
+            for float64. `implementation` says which.
+        inplace: let the gradient of the logits overwrite the logits, where the implementation can.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    p_k: Tensor
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        p_k: PK | None = None,
+        method: str = "neuralsort",
+        m: int | None = 16,
+        inverse_temperature: float | None = None,
+        *,
+        distribution: str = "logistic_phi",
+        art_lambda: float = 0.5,
+        softsort_power: float = 1.0,
+        sinkhorn_iterations: int = 30,
+        sinkhorn_tolerance: float = 1e-6,
+        top1_mode: str = "sm",
+        softmax_over: str = "candidates",
+        floor: float = 0.0,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        impl: str = "auto",
+        inplace: bool = False,
+    ) -> None:
+        super().__init__()
+        self.settings = Settings(
+            method=method,
+            m=m,
+            inverse_temperature=inverse_temperature,
+            distribution=distribution,
+            art_lambda=art_lambda,
+            softsort_power=softsort_power,
+            sinkhorn_iterations=sinkhorn_iterations,
+            sinkhorn_tolerance=sinkhorn_tolerance,
+            top1_mode=top1_mode,
+            softmax_over=softmax_over,
+            floor=floor,
+            impl=impl,
+        )
+        check_reduction(reduction, label_smoothing)
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.label_smoothing = label_smoothing
+        self.inplace = inplace
+        self.register_buffer("p_k", default_p_k(p_k, self.settings), persistent=False)
+        self.register_buffer("weight", weight, persistent=False)
+
+    def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
+        """Return the loss, a scalar or (B,)."""
+        if self.p_k.device != logits.device:
+            self.p_k = self.p_k.to(logits.device)
+        if self.weight is not None and self.weight.device != logits.device:
+            self.weight = self.weight.to(logits.device)
+        return weighted_loss(
+            logits,
+            labels,
+            self.p_k if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k"),
+            self.settings,
+            per_sample=sample_p_k is not None,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+            inplace=self.inplace,
+        )
+
+    def extra_repr(self) -> str:
+        """Every option, so that a log of the module repeats the run."""
+        options = asdict(self.settings) | {"reduction": self.reduction, "ignore_index": self.ignore_index}
+        return ", ".join([f"p_k={self.p_k.tolist()}", *(f"{k}={v!r}" for k, v in options.items())])
+
+
+def default_p_k(p_k: PK | None, settings: Settings) -> Tensor:
+    """Validate `p_k` against the settings; None becomes the method's default."""
+    softmax = settings.method == "softmax"
+    if p_k is None:
+        p_k = [1.0] if softmax else [0.5, 0.0, 0.0, 0.0, 0.5]
+    tensor = as_p_k(p_k)
+    if softmax and tensor.shape[-1] != 1:
+        raise ValueError(
+            f"p_k has {tensor.shape[-1]} entries, but method 'softmax' knows top-1 only; expected p_k=[1] or a relaxation"
+        )
+    check_length(tensor.shape[-1], None if softmax else settings.m, None)
+    return tensor
+
+
+def check_reduction(reduction: str, label_smoothing: float) -> None:
+    """Raise ValueError for an unknown reduction or a smoothing outside [0, 1)."""
+    choice("reduction", reduction, ("mean", "sum", "none"))
+    if not 0 <= label_smoothing < 1:
+        raise ValueError(f"label_smoothing is {label_smoothing}, expected a number in [0, 1)")
+
+
+def weighted_loss(
+    logits: Tensor,
+    labels: Tensor,
+    p_k: Tensor,
+    settings: Settings,
+    *,
+    per_sample: bool,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    inplace: bool,
+) -> Tensor:
+    """Dispatch on the form of the labels; arguments as in `topk_cross_entropy`, `p_k` validated."""
+    check_logits(logits)
+    rows, num_classes = logits.shape
+    check_labels(labels, rows, num_classes, logits.device, ignore_index)
+    name = "sample_p_k" if per_sample else "p_k"
+    check_length(p_k.shape[-1], settings.candidates(num_classes) if per_sample else None, num_classes, name)
+    if p_k.ndim == 2 and len(p_k) != (rows if per_sample else num_classes):
+        expected = f"({rows}, K), one row a sample" if per_sample else f"({num_classes}, K), one row a class"
+        raise ValueError(f"{name} has shape {tuple(p_k.shape)}, expected {expected}")
+    if weight is not None and weight.shape != (num_classes,):
+        raise ValueError(f"weight has shape {tuple(weight.shape)}, expected ({num_classes},)")
+    p_k = p_k.to(logits.device)
+    if labels.ndim == 1 and label_smoothing == 0:
+        return reduced_loss(
+            logits,
+            labels.long(),
+            p_k,
+            settings,
+            per_sample=per_sample,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            inplace=inplace,
+        )
+    return _mixture(logits, labels, p_k, settings, per_sample, weight, ignore_index, reduction, label_smoothing)
+
+
+def _mixture(
+    logits: Tensor,
+    labels: Tensor,
+    p_k: Tensor,
+    settings: Settings,
+    per_sample: bool,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
+    """The loss as a weighted sum over several labels a row."""
+    if is_soft(labels):
+        columns, shares = soft_columns(labels)
+        counts = (shares != 0).any(dim=1).float()
+    else:
+        columns = labels.long().reshape(len(logits), -1)
+        shares = label_shares(columns, ignore_index)
+        counts = None
+    if weight is not None:
+        safe = columns.clamp(0, logits.shape[1] - 1)
+        shares = shares * weight[safe]
+    losses = logits.new_zeros(len(logits), dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
+    for column, share in zip(columns.unbind(1), shares.unbind(1), strict=True):
+        column = column.where(share != 0, ignore_index)
+        losses = losses + share * label_losses(
+            logits, column, p_k, settings, per_sample=per_sample, ignore_index=ignore_index
+        )
+    if label_smoothing:
+        uniform = logits.to(losses).logsumexp(dim=1) - logits.to(losses).mean(dim=1)
+        losses = (1 - label_smoothing) * losses + label_smoothing * shares.sum(dim=1) * uniform
+    return reduce_rows(losses, shares.sum(dim=1) if counts is None else counts, reduction)
