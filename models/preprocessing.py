@@ -66,7 +66,7 @@ class Preprocessing:
         """
         size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
         image = transforms.resize(image, size, InterpolationMode(self.interpolation))
-        return np.asarray(transforms.center_crop(image, list(self.crop_size)))
+        return np.array(transforms.center_crop(image, list(self.crop_size)))
 
     @property
     def crop_pct(self) -> float:

@@ -1,6 +1,7 @@
 """Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision."""
 
 import difflib
+import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,10 +160,12 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         if path.suffix == ".safetensors":
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InputError(
+            f"--checkpoint {path}: holds pickled objects, which could run code; save network.state_dict() instead"
+        ) from None
     except (SafetensorError, OSError, RuntimeError, EOFError, ValueError) as error:
-        raise InputError(f"--checkpoint {path}: cannot be read ({str(error).splitlines()[0]})") from None
-    except Exception as error:  # noqa: BLE001 - pickle.UnpicklingError is not all that the safe unpickler raises
-        raise InputError(f"--checkpoint {path}: not a plain state dict ({type(error).__name__}); save one") from None
+        raise InputError(f"--checkpoint {path}: cannot be read ({first_line(error)})") from None
     for key in ("state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]

@@ -1,0 +1,171 @@
+import pickle
+
+import pytest
+import timm
+import torch
+import torchvision
+from headsmith.models import InputError, Normalize, backbone_from_record, load_backbone
+from PIL import Image
+from safetensors.torch import save_file
+from sklearn.datasets import load_sample_image
+from timm.data import ImageNetInfo, create_transform, resolve_model_data_config
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """A function: the name of a timm model to a checkpoint of it with random weights, and the model."""
+
+    def make(name="test_resnet"):
+        torch.manual_seed(0)
+        network = timm.create_model(name).eval()
+        path = tmp_path / f"{name}.pth"
+        torch.save(network.state_dict(), path)
+        return path, network
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def lite0():
+    return load_backbone("lite0")
+
+
+@pytest.mark.parametrize(("photo", "name"), [("china.jpg", "monastery"), ("flower.jpg", "daisy")])
+def test_lite0_names_real_photographs(lite0, photo, name):
+    image = Image.fromarray(load_sample_image(photo))
+    pixels = torch.from_numpy(lite0.preprocessing(image)).permute(2, 0, 1)[None]
+    images = Normalize(lite0.preprocessing)(pixels)
+    with torch.inference_mode():
+        logits = lite0.network.classifier(lite0(images))
+        reference = lite0.network(create_transform(**resolve_model_data_config(lite0.network))(image)[None])
+    torch.testing.assert_close(logits, reference, atol=1e-4, rtol=0)
+    info = ImageNetInfo()
+    best = [info.index_to_description(int(index)) for index in logits.topk(5).indices[0]]
+    assert any(name in label for label in best), best
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_vit", "test_efficientnet"])
+def test_timm_features_are_the_inputs_of_the_classifier(weights, name):
+    path, network = weights(name)
+    backbone = load_backbone(f"timm:{name}", checkpoint=path)
+    images = torch.randn(2, 3, *backbone.preprocessing.crop_size)
+    with torch.inference_mode():
+        logits = network.get_classifier()(backbone(images))
+        torch.testing.assert_close(logits, network(images), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("name", "classifier"), [("resnet18", "fc"), ("mobilenet_v3_small", "classifier.3")])
+def test_torchvision_features_are_the_inputs_of_the_classifier(tmp_path, name, classifier):
+    torch.manual_seed(0)
+    network = torchvision.models.get_model(name, weights=None).eval()
+    torch.save(network.state_dict(), tmp_path / "w.pth")
+    backbone = load_backbone(f"torchvision:{name}", checkpoint=tmp_path / "w.pth", image_size=64)
+    images = torch.randn(2, 3, 64, 64)
+    with torch.inference_mode():
+        logits = network.get_submodule(classifier)(backbone(images))
+        torch.testing.assert_close(logits, network(images), atol=1e-5, rtol=0)
+    assert backbone.preprocessing.crop_size == (64, 64)
+
+
+def test_two_builds_are_the_same_and_another_checkpoint_is_refused(weights):
+    path, network = weights()
+    record = load_backbone("timm:test_resnet", checkpoint=path, image_size=64).record()
+    assert backbone_from_record(record).record() == record
+    network.get_parameter("fc.bias").data += 1
+    torch.save(network.state_dict(), path)
+    with pytest.raises(InputError, match="weights .* the features were made with"):
+        backbone_from_record(record)
+
+
+def test_another_answer_to_the_probe_is_refused(weights):
+    record = load_backbone("timm:test_resnet", checkpoint=weights()[0], image_size=64).record()
+    record["probe"][0] += 0.01
+    with pytest.raises(InputError, match=r"answer to the probe differs by 0\.01"):
+        backbone_from_record(record)
+
+
+def test_it_stays_frozen(weights):
+    backbone = load_backbone("timm:test_resnet", checkpoint=weights()[0], image_size=64)
+    backbone.train()
+    assert not any(module.training for module in backbone.modules())
+    assert not any(parameter.requires_grad for parameter in backbone.parameters())
+
+
+def test_safetensors_and_nested_checkpoints(weights, tmp_path):
+    path, network = weights()
+    plain = load_backbone("timm:test_resnet", checkpoint=path, image_size=64)
+    torch.save({"state_dict": network.state_dict(), "epoch": 3}, tmp_path / "nested.pth")
+    save_file(network.state_dict(), tmp_path / "w.safetensors")
+    for other in ("nested.pth", "w.safetensors"):
+        backbone = load_backbone("timm:test_resnet", checkpoint=tmp_path / other, image_size=64)
+        assert backbone.weights_sha256 == plain.weights_sha256
+
+
+class Marker:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_a_pickled_object_is_refused_and_does_not_run(tmp_path):
+    marker = tmp_path / "marker"
+    with (tmp_path / "evil.pth").open("wb") as file:
+        pickle.dump({"weight": Marker(str(marker))}, file, protocol=2)
+    torch.save({"weight": Marker(str(marker))}, tmp_path / "evil2.pth")
+    for name in ("evil.pth", "evil2.pth"):
+        with pytest.raises(InputError, match=rf"{name}: .*pickled objects"):
+            load_backbone("timm:test_resnet", checkpoint=tmp_path / name)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("lite1", "expected lite0, timm:NAME or torchvision:NAME"),
+        ("timm:", "expected lite0, timm:NAME or torchvision:NAME"),
+        ("timm:resnet1888", "no such model in timm .* did you mean resnet18"),
+        ("torchvision:resnet5", "did you mean resnet50"),
+        ("torchvision:resnet18/V7", r"no such weights; expected one of \['IMAGENET1K_V1', 'DEFAULT'\]"),
+    ],
+)
+def test_unknown_names_answer_with_near_ones(spec, message):
+    with pytest.raises(InputError, match=message):
+        load_backbone(spec)
+
+
+def test_checkpoints_that_do_not_fit(weights, tmp_path):
+    path, _ = weights("test_vit")
+    with pytest.raises(InputError, match="does not fit the backbone .*Missing key"):
+        load_backbone("timm:test_resnet", checkpoint=path)
+    with pytest.raises(InputError, match="does not fit the backbone .*Missing key"):
+        load_backbone("torchvision:resnet18", checkpoint=path)
+    with pytest.raises(InputError, match="no such file"):
+        load_backbone("timm:test_resnet", checkpoint=tmp_path / "gone.pth")
+    (tmp_path / "text.safetensors").write_text("hello")
+    with pytest.raises(InputError, match=r"text.safetensors: cannot be read"):
+        load_backbone("timm:test_resnet", checkpoint=tmp_path / "text.safetensors")
+    torch.save([1, 2], tmp_path / "list.pth")
+    with pytest.raises(InputError, match="holds list, expected a dictionary of tensors"):
+        load_backbone("timm:test_resnet", checkpoint=tmp_path / "list.pth")
+
+
+def test_without_a_network_the_way_out_is_named(monkeypatch):
+    def offline(*args, **kwargs):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("headsmith.models.sources.timm.create_model", offline)
+    monkeypatch.setattr("headsmith.models.sources.torchvision.models.get_model", offline)
+    for spec in ("timm:resnet18", "torchvision:resnet18"):
+        with pytest.raises(InputError, match=r"pretrained weights could not be had \(no route to host\).*--checkpoint"):
+            load_backbone(spec)
+
+
+def test_a_network_without_a_linear_classifier_is_refused(tmp_path):
+    network = torchvision.models.get_model("squeezenet1_0", weights=None)
+    torch.save(network.state_dict(), tmp_path / "w.pth")
+    with pytest.raises(InputError, match="last layer .* expected Linear"):
+        load_backbone("torchvision:squeezenet1_0", checkpoint=tmp_path / "w.pth")

@@ -1,0 +1,58 @@
+import pytest
+from headsmith.models import InputError
+from headsmith.models.files import new_file, new_folder, read_json, sha256_file, write_json
+
+
+def test_a_folder_appears_whole(tmp_path):
+    with new_folder(tmp_path / "a" / "out") as folder:
+        (folder / "x").write_text("1")
+        assert not (tmp_path / "a" / "out").exists()
+    assert (tmp_path / "a" / "out" / "x").read_text() == "1"
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_folder_that_fails_leaves_nothing_and_keeps_the_old_one(tmp_path, error):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    with pytest.raises(error), new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "new").touch()
+        raise error
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "old"]
+
+
+def test_an_existing_folder_is_kept_unless_told(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    with pytest.raises(InputError, match=r"out: exists already; .* --overwrite"), new_folder(tmp_path / "out"):
+        pass
+    with new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "new").touch()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["new"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_that_fails_leaves_the_old_one(tmp_path):
+    path = tmp_path / "x.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(OSError), new_file(path) as temporary:
+        temporary.write_text("half")
+        raise OSError
+    assert read_json(path) == {"a": 1}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_sha256_of_a_known_text(tmp_path):
+    (tmp_path / "abc").write_bytes(b"abc")  # FIPS 180-2, appendix B.1
+    assert sha256_file(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_json_that_is_none(tmp_path):
+    with pytest.raises(InputError, match="gone.json: not found"):
+        read_json(tmp_path / "gone.json")
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        read_json(tmp_path / "x.json")
+    (tmp_path / "x.json").write_text("[1]")
+    with pytest.raises(InputError, match="holds a JSON list, expected an object"):
+        read_json(tmp_path / "x.json")

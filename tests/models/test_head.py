@@ -1,0 +1,45 @@
+import pytest
+import torch
+from headsmith.models import InputError, Linear, load_head, save_head
+from safetensors.torch import save_file
+
+
+def test_starts_from_zeros_and_is_affine():
+    head = Linear(3, 2)
+    assert head(torch.randn(4, 3)).abs().max() == 0
+    head.weight.data = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])
+    head.bias.data = torch.tensor([0.5, -1.0])
+    assert head(torch.tensor([[1.0, 1.0, 2.0]])).tolist() == [[9.5, 1.0]]
+
+
+def test_round_trip(tmp_path):
+    head = Linear(5, 7)
+    torch.nn.init.normal_(head.weight)
+    save_head(head, tmp_path / "head.safetensors")
+    loaded = load_head(tmp_path / "head.safetensors")
+    assert torch.equal(loaded.weight, head.weight)
+    assert (loaded.in_features, loaded.num_classes, loaded.training) == (5, 7, False)
+
+
+def test_a_slice_is_not_saved_with_its_whole_storage(tmp_path):
+    head = Linear(64, 10)
+    head.weight.data = torch.randn(10_000, 64)[:10]
+    save_head(head, tmp_path / "head.safetensors")
+    assert (tmp_path / "head.safetensors").stat().st_size < 2 * 10 * 65 * 4
+
+
+def test_files_that_hold_no_head(tmp_path):
+    path = tmp_path / "head.safetensors"
+    with pytest.raises(InputError, match="head.safetensors: not found"):
+        load_head(path)
+    save_file({"weight": torch.zeros(2, 3)}, path)
+    with pytest.raises(InputError, match="`format` is None, expected 'headsmith.head'"):
+        load_head(path)
+    metadata = {"format": "headsmith.head", "kind": "linear", "in_features": "3", "num_classes": "4"}
+    save_file({"weight": torch.zeros(2, 3), "bias": torch.zeros(2)}, path, metadata)
+    with pytest.raises(InputError, match="do not fit a linear head"):
+        load_head(path)
+    save_head(Linear(3, 2), path)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(InputError, match="damaged"):
+        load_head(path)

@@ -1,0 +1,120 @@
+"""The recipe against the libraries whose recipe it states."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import timm
+import torch
+import torchvision
+from headsmith.models import InputError, Normalize, Preprocessing
+from PIL import Image
+from sklearn.datasets import load_sample_image
+from timm.data import create_transform, resolve_data_config
+
+GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+
+
+@pytest.fixture(scope="module", params=["china.jpg", "flower.jpg"])
+def photo(request):
+    return Image.fromarray(load_sample_image(request.param))
+
+
+def normalised(recipe: Preprocessing, image: Image.Image) -> torch.Tensor:
+    return Normalize(recipe)(torch.from_numpy(recipe(image)).permute(2, 0, 1)[None])[0]
+
+
+@pytest.mark.parametrize("name", ["tf_efficientnet_lite0", "resnet50", "vit_base_patch16_224", "convnext_tiny"])
+@pytest.mark.parametrize("size", [None, 96])
+def test_equals_timm(photo, name, size):
+    config = dict(timm.get_pretrained_cfg(name).to_dict())
+    asked = {} if size is None else {"input_size": (3, size, size)}
+    config = resolve_data_config(asked, pretrained_cfg=config)
+    expected = create_transform(**config, is_training=False)(photo)
+    torch.testing.assert_close(normalised(Preprocessing.from_timm(config), photo), expected, atol=1e-6, rtol=0)
+
+
+def test_squash_equals_timm(photo):
+    config = resolve_data_config({"crop_mode": "squash"}, pretrained_cfg=timm.get_pretrained_cfg("resnet50").to_dict())
+    expected = create_transform(**config, is_training=False)(photo)
+    torch.testing.assert_close(normalised(Preprocessing.from_timm(config), photo), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "weights", ["ResNet50_Weights.IMAGENET1K_V2", "ViT_B_16_Weights.DEFAULT", "Swin_T_Weights.DEFAULT"]
+)
+def test_equals_torchvision(photo, weights):
+    preset = torchvision.models.get_weight(weights).transforms()
+    recipe = Preprocessing.from_torchvision(preset)
+    torch.testing.assert_close(normalised(recipe, photo), preset(photo), atol=1e-6, rtol=0)
+
+
+def ramp() -> Image.Image:
+    """100 wide, 200 high; rows rise from 0 to 255."""
+    return Image.fromarray(np.linspace(0, 255, 200).round().astype(np.uint8)[:, None].repeat(100, 1)).convert("RGB")
+
+
+def test_shortest_keeps_the_middle_and_exact_squashes():
+    shortest = Preprocessing("shortest", (50, 50), (50, 50), **GENERIC)(ramp())
+    exact = Preprocessing("exact", (50, 50), (50, 50), **GENERIC)(ramp())
+    assert shortest.shape == exact.shape == (50, 50, 3)
+    assert 62 <= shortest[0, 0, 0] <= 66
+    assert 189 <= shortest[-1, 0, 0] <= 193
+    assert exact[0, 0, 0] < 6
+
+
+def test_shrinking_filters_over_all_pixels():
+    stripes = np.zeros((64, 64, 3), np.uint8)
+    stripes[:, ::4] = 255
+    shrunk = Preprocessing("shortest", (16, 16), (16, 16), **GENERIC)(Image.fromarray(stripes))
+    assert set(shrunk[2:-2, 2:-2].ravel()) <= {63, 64}
+
+
+def test_uniform_grey_is_normalised_by_the_stated_constants():
+    recipe = Preprocessing("shortest", (8, 8), (8, 8), **GENERIC)
+    grey = normalised(recipe, Image.new("RGB", (20, 20), (128, 128, 128)))
+    torch.testing.assert_close(grey, torch.full((3, 8, 8), (128 / 255 - 0.5) / 0.5))
+
+
+def test_every_field_is_in_the_digest_and_survives_the_round_trip():
+    recipe = Preprocessing("exact", (40, 30), (32, 24), "bicubic", (0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    assert Preprocessing.from_dict(recipe.to_dict()) == recipe
+    changes = {
+        "resize_mode": "shortest",
+        "resize_size": (40, 40),
+        "crop_size": (24, 24),
+        "interpolation": "bilinear",
+        "mean": (0.0, 0.2, 0.3),
+        "std": (0.4, 0.5, 0.7),
+        "scale": 1.0,
+    }
+    base = dataclasses.replace(recipe, resize_size=(40, 40), resize_mode="exact")
+    digests = {base.digest}
+    for name, value in changes.items():
+        if getattr(base, name) != value:
+            digests.add(dataclasses.replace(base, **{name: value}).digest)
+    assert len(digests) == len(changes)  # resize_size equals the base's, every other one differs
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"resize_mode": "longest"}, "resize_mode: 'longest'"),
+        ({"interpolation": "cubic"}, "interpolation: 'cubic'"),
+        ({"resize_size": (40, 30)}, "resize_size"),
+        ({"channel_order": "bgr"}, "channel_order"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(change, message):
+    recipe = Preprocessing("shortest", (8, 8), (8, 8), **GENERIC)
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(recipe, **change)
+
+
+def test_unknown_and_missing_keys_are_refused():
+    values = Preprocessing("shortest", (8, 8), (8, 8), **GENERIC).to_dict()
+    with pytest.raises(InputError, match="keys"):
+        Preprocessing.from_dict(values | {"crop": 1})
+    del values["std"]
+    with pytest.raises(InputError, match="keys"):
+        Preprocessing.from_dict(values)
