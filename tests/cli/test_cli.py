@@ -1,0 +1,83 @@
+"""The command line as a user meets it."""
+
+import inspect
+import json
+import subprocess
+import sys
+
+import headsmith
+import pytest
+from headsmith.cli import app
+from typer.testing import CliRunner
+
+TWINS = {
+    "extract": headsmith.extract,
+    "train": headsmith.train,
+    "export": headsmith.export_classifier,
+    "evaluate": headsmith.evaluate_classifier,
+    "predict": headsmith.predict,
+}
+runner = CliRunner()
+
+
+def plain(value: object) -> object:
+    """Enum members and lists of them as the strings that Python takes."""
+    if isinstance(value, list | tuple):
+        return tuple(plain(item) for item in value)
+    return getattr(value, "value", value)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_flags_are_the_keywords_with_the_same_defaults(name):
+    command = next(c for c in app.registered_commands if c.callback.__name__ == name)
+    flags = {key: plain(p.default) for key, p in inspect.signature(command.callback).parameters.items()}
+    flags.pop("json", None)
+    keywords = {key: plain(p.default) for key, p in inspect.signature(TWINS[name]).parameters.items()}
+    assert flags == keywords
+
+
+def test_help_is_quick_and_does_not_import_torch():
+    code = "import sys; from headsmith.cli import app; print([m for m in ('torch', 'onnxruntime') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_no_argument_prints_help():
+    result = runner.invoke(app, [])
+    assert "extract" in result.output
+    assert "evaluate" in result.output
+
+
+def test_version():
+    assert runner.invoke(app, ["--version"]).output.strip() == headsmith.__version__
+
+
+def test_import_prints_nothing_and_names_exist():
+    code = "import headsmith; assert all(getattr(headsmith, name) is not None for name in headsmith.__all__)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == done.stderr == ""
+
+
+def test_doctor_finds_the_cpu_provider():
+    findings = json.loads(runner.invoke(app, ["doctor", "--json"]).output)
+    assert findings["providers"]["CPUExecutionProvider"] is True
+    assert findings["versions"]["headsmith"] == headsmith.__version__
+
+
+def test_a_mistake_is_one_line_and_status_2(tmp_path):
+    result = runner.invoke(app, ["train", str(tmp_path / "gone"), "--out", str(tmp_path / "run")])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "gone" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    result = runner.invoke(app, ["--debug", "train", str(tmp_path / "gone"), "--out", str(tmp_path / "run")])
+    assert isinstance(result.exception, headsmith.InputError)
+
+
+@pytest.mark.parametrize("text", ["a,b", "", ".5;.5"])
+def test_p_k_that_is_no_list_of_numbers(tmp_path, text):
+    result = runner.invoke(app, ["train", str(tmp_path), "--out", str(tmp_path / "run"), "--p-k", text])
+    assert result.exit_code == 2
+    assert "numbers between commas" in result.stderr
