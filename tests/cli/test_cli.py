@@ -5,10 +5,11 @@ import json
 import subprocess
 import sys
 
-import headsmith
 import pytest
-from headsmith.cli import app
 from typer.testing import CliRunner
+
+import headsmith
+from headsmith.cli import app
 
 TWINS = {
     "extract": headsmith.extract,

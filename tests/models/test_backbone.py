@@ -4,11 +4,12 @@ import pytest
 import timm
 import torch
 import torchvision
-from headsmith.models import InputError, Normalize, backbone_from_record, load_backbone
 from PIL import Image
 from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from timm.data import ImageNetInfo, create_transform, resolve_model_data_config
+
+from headsmith.models import InputError, Normalize, backbone_from_record, load_backbone
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import pytest
+
 from headsmith.models import InputError
 from headsmith.models.files import new_file, new_folder, read_json, sha256_file, write_json
 

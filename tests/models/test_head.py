@@ -1,7 +1,8 @@
 import pytest
 import torch
-from headsmith.models import InputError, Linear, load_head, save_head
 from safetensors.torch import save_file
+
+from headsmith.models import InputError, Linear, load_head, save_head
 
 
 def test_starts_from_zeros_and_is_affine():

@@ -3,8 +3,9 @@ import warnings
 
 import numpy as np
 import pytest
-from headsmith.models.images import UnreadableImage, open_image
 from PIL import Image
+
+from headsmith.models.images import UnreadableImage, open_image
 
 RED = (255, 0, 0)
 

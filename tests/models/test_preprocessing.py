@@ -7,10 +7,11 @@ import pytest
 import timm
 import torch
 import torchvision
-from headsmith.models import InputError, Normalize, Preprocessing
 from PIL import Image
 from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
+
+from headsmith.models import InputError, Normalize, Preprocessing
 
 GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
