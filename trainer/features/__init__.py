@@ -1,1 +1,9 @@
+"""Labelled images, their features under a frozen backbone, and the feature set that keeps them."""
 
+from .batches import Batch, image_batches
+from .extraction import extract
+from .feature_set import FeatureSet
+from .image_set import ImageSet, open_images
+from .samples import Sample
+
+__all__ = ["Batch", "FeatureSet", "ImageSet", "Sample", "extract", "image_batches", "open_images"]

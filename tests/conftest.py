@@ -1,0 +1,47 @@
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+
+
+class TinyBackbone(NamedTuple):
+    backbone: str
+    checkpoint: Path
+    image_size: int
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> TinyBackbone:
+    """Keyword arguments (``_asdict()``) for a small timm network with random weights: D = 96."""
+    path = tmp_path_factory.mktemp("backbone") / "tiny.pth"
+    torch.manual_seed(0)
+    torch.save(timm.create_model("test_resnet").state_dict(), path)
+    return TinyBackbone("timm:test_resnet", path, 32)
+
+
+@pytest.fixture(scope="session")
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function: ``{"cat": 4, "dog": 3}``, or that for each split, to a new folder of PNG images, a colour a class."""
+
+    def make(layout: Mapping[str, int | Mapping[str, int]], size: int = 40) -> Path:
+        root = tmp_path_factory.mktemp("images")
+        for name, images in layout.items():
+            classes = {name: images} if isinstance(images, int) else {f"{name}/{cls}": n for cls, n in images.items()}
+            for folder, count in classes.items():
+                draw_class(root / folder, count, size)
+        return root
+
+    return make
+
+
+def draw_class(folder: Path, count: int, size: int) -> None:
+    folder.mkdir(parents=True)
+    colour = np.random.default_rng([ord(letter) for letter in folder.name]).integers(40, 216, 3)
+    for number in range(count):
+        noise = np.random.default_rng([number, ord(folder.name[0])]).integers(-40, 40, (size, size, 3))
+        Image.fromarray((colour + noise).astype(np.uint8)).save(folder / f"{number:03d}.png")

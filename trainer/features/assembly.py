@@ -1,0 +1,176 @@
+"""From shards to a feature set: assembled aside, then put in place in one step."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+
+from ...models.environment import versions
+from ...models.errors import InputError
+from ...models.files import sha256_json, write_json
+from .feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
+from .image_set import ImageSet
+from .request import fingerprint
+from .samples import SPLITS, listed
+from .shards import Shard, ShardRows, read_shard, write_table
+
+_BLOCK = 65536
+
+
+def assemble(
+    partial: Path, shards: list[Shard], images: ImageSet, backbone: dict[str, Any], request: dict[str, Any]
+) -> Path:
+    """Build the feature set inside the folder of the unfinished extraction.
+
+    Args:
+        partial: The folder, with every shard in it.
+        shards: Its shards.
+        images: What they were extracted from.
+        backbone: The backbone's record.
+        request: The parts that decide the features.
+
+    Returns:
+        The folder of the finished feature set, to be put in place with `publish`.
+
+    Raises:
+        InputError: Unreadable images left a split empty or a class without training images.
+    """
+    found = {shard.name: read_shard(partial / shard.name, shard, images) for shard in shards}
+    tables = {split: _join(shards, found, split) for split in SPLITS}
+    unreadable = [entry for rows in found.values() for entry in rows.unreadable]
+    _check_left(tables, images, unreadable)
+    folder = partial / "assembled"
+    shutil.rmtree(folder, ignore_errors=True)
+    for split, table in tables.items():
+        _write_split(folder, split, table, images.class_names, request)
+    write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
+    write_json(folder / MANIFEST, _manifest(tables, list(found.values()), images, backbone, request, unreadable))
+    return folder
+
+
+def publish(folder: Path, partial: Path, out: Path) -> None:
+    """Put a finished folder in place of ``out`` and remove the rest of the extraction.
+
+    A replaced feature set is moved aside first and deleted last.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    if out.exists():
+        shutil.rmtree(partial / "replaced", ignore_errors=True)
+        out.rename(partial / "replaced")
+    folder.rename(out)
+    shutil.rmtree(partial)
+
+
+def _join(shards: list[Shard], found: dict[str, ShardRows], split: str) -> pa.Table:
+    tables = [found[shard.name].table.replace_schema_metadata() for shard in shards if shard.split == split]
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _check_left(tables: dict[str, pa.Table], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
+    """Refuse what the unreadable images leave useless."""
+    names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
+    wanted = {sample.label for sample in images.samples if sample.split == "train"}
+    lost = sorted(wanted - set(tables["train"]["label"].to_pylist()))
+    if lost:
+        classes = listed([repr(images.class_names[label]) for label in lost])
+        raise InputError(f"no training image of class {classes} is readable: {names}; repair them or add others")
+    for split, table in tables.items():
+        if not len(table):
+            raise InputError(f"no image of {split} is readable: {names}; repair them or add others")
+
+
+def _write_split(folder: Path, split: str, table: pa.Table, class_names: list[str], request: dict[str, Any]) -> None:
+    """Let `datasets` write its side files for one row, then write all rows as one batch, which maps as one array."""
+    kind = table.schema.field("features").type
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=class_names),
+            "features": datasets.List(datasets.Value(_dtype_name(table)), length=kind.list_size),
+        }
+    )
+    table = table.cast(features.arrow_schema)
+    mark = sha256_json([fingerprint(request), split])[:16]
+    first = datasets.Dataset(table.slice(0, 1), split=datasets.NamedSplit(split), fingerprint=mark)
+    with _no_progress_bars():
+        first.save_to_disk(str(folder / split))
+    (file,) = (folder / split).glob("data-*.arrow")
+    write_table(file, table)
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    were_on = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if were_on:
+            datasets.enable_progress_bars()
+
+
+def _manifest(
+    tables: dict[str, pa.Table],
+    shards: list[ShardRows],
+    images: ImageSet,
+    backbone: dict[str, Any],
+    request: dict[str, Any],
+    unreadable: list[dict[str, str]],
+) -> dict[str, Any]:
+    rows = {split: len(table) for split, table in tables.items()}
+    seconds = sum(shard.seconds for shard in shards)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "fingerprint": fingerprint(request),
+        "request": request,
+        "backbone": backbone,
+        "source": images.source,
+        "source_fingerprint": request["source"],
+        "class_names": images.class_names,
+        "splits": rows,
+        "split_rule": images.split_rule,
+        "rows_sha256": {
+            split: rows_sha256(table["id"].to_pylist(), table["label"].to_numpy()) for split, table in tables.items()
+        },
+        "feature_dim": backbone["feature_dim"],
+        "dtype": _dtype_name(tables["train"]),
+        "l2_normalised": False,
+        "unreadable": unreadable,
+        "statistics": {
+            **_statistics(list(tables.values())),
+            "seconds": round(seconds, 3),
+            "images_per_second": round(sum(rows.values()) / seconds, 1),
+        },
+        "versions": versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _dtype_name(table: pa.Table) -> str:
+    return str(np.dtype(table.schema.field("features").type.value_type.to_pandas_dtype()))
+
+
+def _statistics(tables: list[pa.Table]) -> dict[str, float]:
+    """Smallest and largest value and mean Euclidean norm of the features as they are stored."""
+    low, high, norms, rows = float("inf"), float("-inf"), 0.0, 0
+    for table in tables:
+        (chunk,) = table["features"].chunks
+        values = chunk.flatten().to_numpy().reshape(len(chunk), -1)
+        for start in range(0, len(chunk), _BLOCK):
+            block = torch.from_numpy(values[start : start + _BLOCK].astype(np.float32))
+            low, high = min(low, float(block.min())), max(high, float(block.max()))
+            norms += float(block.norm(dim=1).double().sum())
+        rows += len(chunk)
+    return {"min": low, "max": high, "mean_norm": norms / rows}

@@ -1,0 +1,113 @@
+"""Decoded batches of images: the one way in which extraction, parity and evaluation see them."""
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ...models.errors import InputError
+from ...models.images import UnreadableImage
+from ...models.preprocessing import Preprocessing
+from .image_set import ImageSet
+from .samples import Sample
+from .threads import default_workers, ordered_map
+
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Images after resize and crop, in the order of their image set.
+
+    Attributes:
+        pixels: ``(N, H, W, 3)``, uint8, RGB.
+        labels: ``(N,)``, int64.
+        ids: N sample ids.
+    """
+
+    pixels: Pixels
+    labels: np.ndarray[Any, np.dtype[np.int64]]
+    ids: list[str]
+
+
+def image_batches(
+    images: ImageSet,
+    preprocessing: Preprocessing,
+    batch_size: int,
+    *,
+    workers: int | None = None,
+    strict: bool = False,
+    on_unreadable: Callable[[str, str], None] | None = None,
+) -> Iterator[Batch]:
+    """Decode images in threads and give them in batches.
+
+    Args:
+        images: What to decode.
+        preprocessing: Resize and crop.
+        batch_size: Images a batch; fewer where some are unreadable, and in the last one. None is empty.
+        workers: Threads; by default one for each CPU that this process may use.
+        strict: Stop at an unreadable image instead of leaving it out.
+        on_unreadable: Called with the id of an image that is left out and the reason; by default it is logged.
+
+    Raises:
+        UnreadableImage: An image does not decode and ``strict`` is true.
+        InputError: ``batch_size`` or ``workers`` is below 1.
+    """
+    check_at_least_one("--batch-size", batch_size)
+    report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
+    with closing(decode(images, range(len(images)), preprocessing, workers)) as decoded:
+        while window := list(islice(decoded, batch_size)):
+            batch = gather(window, strict, report)
+            if batch.ids:
+                yield batch
+
+
+def decode(
+    images: ImageSet, indices: Iterable[int], preprocessing: Preprocessing, workers: int | None = None
+) -> Generator[tuple[Sample, Pixels | UnreadableImage], None, None]:
+    """Decode, resize and crop images in threads, in the order of ``indices``.
+
+    PIL lets other threads run while it decodes and scales. At most 256 images wait, after the crop.
+
+    Yields:
+        The sample, and its pixels ``(H, W, 3)`` or why it has none.
+    """
+    threads = default_workers() if workers is None else workers
+    check_at_least_one("--workers", threads)
+
+    def one(index: int) -> tuple[Sample, Pixels | UnreadableImage]:
+        try:
+            return images.samples[index], preprocessing(images.read(index))
+        except UnreadableImage as error:
+            return images.samples[index], error
+
+    return ordered_map(one, indices, threads, ahead=256)
+
+
+def gather(
+    window: list[tuple[Sample, Pixels | UnreadableImage]], strict: bool, report: Callable[[str, str], None]
+) -> Batch:
+    """Put decoded samples into one batch (which may be empty); report or, if ``strict``, raise the unreadable ones."""
+    pixels, samples = [], []
+    for sample, found in window:
+        if isinstance(found, UnreadableImage):
+            if strict:
+                raise UnreadableImage(f"{found}; repair or remove it, or run without --strict")
+            report(sample.id, str(found).removeprefix(f"{sample.id}: "))
+            continue
+        pixels.append(found)
+        samples.append(sample)
+    labels = np.array([sample.label for sample in samples], dtype=np.int64)
+    stacked = np.stack(pixels) if pixels else np.empty((0, 0, 0, 3), dtype=np.uint8)
+    return Batch(stacked, labels, [sample.id for sample in samples])
+
+
+def check_at_least_one(flag: str, value: int) -> None:
+    """Raise an `InputError` that names ``flag`` unless ``value`` is 1 or more."""
+    if value < 1:
+        raise InputError(f"{flag}: {value}, expected at least 1")

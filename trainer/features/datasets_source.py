@@ -1,0 +1,152 @@
+"""Images in a Hugging Face `datasets` data set: saved on disk, loadable from data files, or on the hub."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets.exceptions import DatasetsError
+
+from ...models.errors import InputError
+from ...models.images import UnreadableImage
+from .labels import map_labels
+from .samples import Listing, Sample, by_split, listed
+
+_DATA_FILES = ("*.parquet", "*.arrow", "*.tar", "metadata.csv", "metadata.jsonl", "metadata.parquet")
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def is_datasets_folder(path: Path) -> bool:
+    """Whether a folder was saved by `datasets` or holds data files that it loads, rather than class folders."""
+    if _is_saved(path):
+        return True
+    places = [path, path / "data", path / "train", path / "test"]
+    return any(place.is_dir() and any(place.glob(pattern)) for place in places for pattern in _DATA_FILES)
+
+
+def list_dataset(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
+    """List the rows of a `datasets` data set by split.
+
+    Integer or text labels are mapped to classes in sorted order, numbers by value; a `ClassLabel` keeps its own.
+
+    Raises:
+        InputError: No such data set, no split called train, val or test, or columns that do not fit.
+    """
+    name, found = _load(source)
+    divided = isinstance(found, Mapping)
+    tables = _tables(found, name) if isinstance(found, Mapping) else {"train": found}
+    features = next(iter(tables.values())).features
+    image = _image_column(features, image_column, name)
+    label = _label_column(features, label_column, image, name)
+    for split, table in tables.items():
+        _check_same(features, table.features, (image, label), f"{name}: {split}")
+    columns = {split: table.with_format(None)[label][:] for split, table in tables.items()}
+    class_names, labels = map_labels(columns, features[label], label, name)
+    images = {split: _encoded(table, image) for split, table in tables.items()}
+    samples = [
+        Sample(f"{split}/{row}", index, split) for split, column in labels.items() for row, index in enumerate(column)
+    ]
+    keys = {"source": name, "image_column": image, "label_column": label}
+    return Listing(keys, class_names, samples, divided, lambda sample: _content(images, sample.id))
+
+
+def _tables(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The splits that are used, in the order train, val, test."""
+    tables = {split: found[own] for split, own in by_split(found, name).items()}
+    if not tables:
+        raise InputError(f"{name}: has splits {listed(list(found))}, expected train, val or test among them")
+    return tables
+
+
+def _check_same(expected: Any, found: Any, columns: tuple[str, str], where: str) -> None:
+    for column in columns:
+        if found.get(column) != expected[column]:
+            raise InputError(
+                f"{where}: {column} holds {found.get(column)}, but {expected[column]} in the first split; expected "
+                "the same in all"
+            )
+
+
+def _is_saved(path: Path) -> bool:
+    return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
+
+
+def _load(source: str | Path) -> tuple[str, Any]:
+    """The data set and the name that loads it again from anywhere."""
+    path = Path(source).expanduser()
+    if path.is_file():
+        raise InputError(f"{source}: is a file, expected a folder of class folders or a `datasets` folder or name")
+    if not path.exists() and not _may_be_on_hub(source):
+        raise InputError(f"{source}: no such folder; name a folder of class folders or a `datasets` folder or name")
+    name = str(path.resolve()) if path.exists() else str(source)
+    try:
+        return name, datasets.load_from_disk(name) if _is_saved(path) else datasets.load_dataset(name)
+    except (DatasetsError, OSError, ValueError, RuntimeError) as error:
+        where = "" if path.exists() else "no such folder, and "
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a folder of "
+            "class folders"
+        ) from error
+
+
+def _may_be_on_hub(source: str | Path) -> bool:
+    """Whether a path that is not there could be a name on the hub: not where its first folder is here."""
+    name = str(source)
+    here = "/" in name and Path(name.partition("/")[0]).is_dir()
+    return isinstance(source, str) and _HUB_NAME.fullmatch(name) is not None and not here
+
+
+def _image_column(features: Any, asked: str | None, name: str) -> str:
+    if asked is not None:
+        kind = _column(features, asked, "--image-column", name)
+        if isinstance(kind, datasets.Image) or getattr(kind, "dtype", None) in ("string", "binary"):
+            return asked
+        raise InputError(f"{name}: --image-column {asked} holds {kind}, expected images, encoded bytes or paths")
+    columns: list[str] = [column for column, kind in features.items() if isinstance(kind, datasets.Image)]
+    if len(columns) == 1:
+        return columns[0]
+    found = f"image columns {listed(columns)}" if columns else f"no image column among {listed(list(features), 20)}"
+    raise InputError(f"{name}: has {found}; say which one with --image-column")
+
+
+def _label_column(features: Any, asked: str | None, image: str, name: str) -> str:
+    if asked is not None:
+        _column(features, asked, "--label-column", name)
+        return asked
+    named: list[str] = [column for column, kind in features.items() if isinstance(kind, datasets.ClassLabel)]
+    plain: list[str] = [column for column, kind in features.items() if column != image and _holds_labels(kind)]
+    usual = [column for column in plain if column in ("label", "labels")]
+    for columns in (named, plain, usual):
+        if len(columns) == 1:
+            return columns[0]
+        if len(named) > 1:
+            break
+    found = f"columns that may be labels: {listed(named or plain, 20)}" if plain else "no column that may hold labels"
+    raise InputError(f"{name}: has {found}; say which one with --label-column")
+
+
+def _holds_labels(kind: Any) -> bool:
+    return re.fullmatch(r"u?int\d+|string|large_string|bool", str(getattr(kind, "dtype", ""))) is not None
+
+
+def _column(features: Any, asked: str, flag: str, name: str) -> Any:
+    if asked not in features:
+        raise InputError(f"{name}: {flag} {asked} is not there; its columns are {listed(list(features), 20)}")
+    return features[asked]
+
+
+def _encoded(table: Any, column: str) -> Any:
+    """The images as they are stored: decoding is `open_image`'s, so that a damaged one is reported like any other."""
+    return table.select_columns([column]).cast_column(column, datasets.Image(decode=False))
+
+
+def _content(images: dict[str, Any], sample_id: str) -> Path | bytes:
+    split, _, row = sample_id.partition("/")
+    (value,) = images[split][int(row)].values()
+    if value is not None and value["bytes"] is not None:
+        return bytes(value["bytes"])
+    if value is None or value["path"] is None:
+        raise UnreadableImage(f"{sample_id}: no image in this row")
+    return Path(value["path"])

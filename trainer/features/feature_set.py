@@ -1,0 +1,163 @@
+"""A feature set on disk: what a frozen backbone said of every image, and where it came from."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...models.errors import InputError
+from ...models.files import read_json
+from .columns import Columns, read_columns
+
+FORMAT = "headsmith.features"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+_BLOCK = 65536
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """Cached features of one data set under one backbone.
+
+    The folder is a `datasets` one (``datasets.load_from_disk`` opens it) with a ``manifest.json``. It holds no pickle.
+
+    Attributes:
+        path: The folder.
+        manifest: Backbone, source, class names, splits, statistics and versions.
+        columns: Ids, labels and features by split.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    columns: dict[str, Columns]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a feature set and check all of it: nothing unusable reaches a training.
+
+        Raises:
+            InputError: The folder or a part of it is missing or damaged, rows do not match the manifest, a label is
+                outside of the class names, or a feature is NaN or infinite.
+        """
+        path = Path(path)
+        manifest = read_manifest(path)
+        columns = {split: read_columns(path / split) for split in manifest["splits"]}
+        found = cls(path, manifest, columns)
+        for split, rows in manifest["splits"].items():
+            found._check(split, rows)
+        return found
+
+    @property
+    def class_names(self) -> list[str]:
+        """Name of every class; a label is an index into them."""
+        return list(self.manifest["class_names"])
+
+    @property
+    def feature_dim(self) -> int:
+        """D, the length of a feature."""
+        return int(self.manifest["feature_dim"])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that decides the features: backbone weights, transform, source, split rule, dtype."""
+        return str(self.manifest["fingerprint"])
+
+    @cached_property
+    def splits(self) -> list[str]:
+        """The splits that are there, in the order train, val, test."""
+        return list(self.manifest["splits"])
+
+    def arrays(self, split: str) -> tuple[Tensor, Tensor]:
+        """Features ``(N, D)``, float16 or float32, and labels ``(N,)``, int64, on the CPU.
+
+        Features are mapped from the file, not read: memory fills as rows are used, and the system may take it back.
+        Writing to them changes memory only, never the file.
+        """
+        columns = self._columns(split)
+        return torch.from_numpy(columns.features), torch.from_numpy(columns.labels)
+
+    def ids(self, split: str) -> list[str]:
+        """The sample id of every row."""
+        return self._columns(split).ids
+
+    def _columns(self, split: str) -> Columns:
+        if split not in self.columns:
+            raise InputError(f"{self.path}: has no split {split!r}, found {self.splits}")
+        return self.columns[split]
+
+    def _check(self, split: str, rows: int) -> None:
+        columns, where = self.columns[split], f"{self.path}: {split}"
+        shape = (len(columns.ids), *columns.features.shape)
+        if shape != (rows, rows, self.feature_dim):
+            raise InputError(
+                f"{where}: has {shape[0]} ids and features {shape[1:]}, the manifest says "
+                f"{(rows, self.feature_dim)}; extract again"
+            )
+        _check_labels(columns, len(self.manifest["class_names"]), where)
+        if rows_sha256(columns.ids, columns.labels) != self.manifest["rows_sha256"][split]:
+            raise InputError(f"{where}: ids and labels are not those that were extracted; extract again")
+        _check_finite(columns, where)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of the feature set at ``path``.
+
+    Raises:
+        InputError: No folder, no manifest, or one of something else or of a later version.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path}: no such folder; make a feature set with: headsmith extract IMAGES --out {path}")
+    if not (path / MANIFEST).is_file():
+        raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; expected what `headsmith extract` wrote")
+    manifest = read_json(path / MANIFEST)
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"{path / MANIFEST}: format is {manifest.get('format')!r}, expected {FORMAT!r}")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{path / MANIFEST}: format_version is {manifest.get('format_version')!r}, this headsmith reads "
+            f"{FORMAT_VERSION}; extract again or use the headsmith that wrote it"
+        )
+    needed = ("fingerprint", "request", "backbone", "class_names", "splits", "rows_sha256", "feature_dim", "dtype")
+    missing = [key for key in needed if key not in manifest]
+    if missing:
+        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; extract again")
+    return manifest
+
+
+def rows_sha256(ids: Sequence[str], labels: np.ndarray[Any, np.dtype[np.int64]]) -> str:
+    """SHA-256 over ids and labels in their order."""
+    digest = hashlib.sha256("\n".join(ids).encode())
+    digest.update(np.ascontiguousarray(labels, dtype="<i8").data)
+    return digest.hexdigest()
+
+
+def _check_labels(columns: Columns, classes: int, where: str) -> None:
+    labels = columns.labels
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if wrong.size:
+        row = int(wrong[0])
+        raise InputError(
+            f"{where}: labels go from {labels.min()} to {labels.max()}, expected 0 to {classes - 1} for {classes} "
+            f"classes; the first wrong one is {labels[row]} in row {row} ({columns.ids[row]})"
+        )
+
+
+def _check_finite(columns: Columns, where: str) -> None:
+    features = torch.from_numpy(columns.features)
+    bad = [
+        start + int(row)
+        for start in range(0, len(features), _BLOCK)
+        for row in (~torch.isfinite(features[start : start + _BLOCK]).all(dim=1)).nonzero().flatten()
+    ]
+    if bad:
+        first = ", ".join(columns.ids[row] for row in bad[:3])
+        raise InputError(
+            f"{where}: {len(bad)} of {len(features)} rows have NaN or infinite features, first {first}; extract again "
+            "(with --dtype float32 where float16 overflows)"
+        )

@@ -1,0 +1,138 @@
+"""Images in a folder of class folders, with or without train, val and test inside."""
+
+import logging
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...models.errors import InputError
+from .samples import Listing, Sample, by_split, listed, split_called
+
+IMAGE_SUFFIXES = frozenset(
+    ".avif .bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
+)
+_LAYOUT = "expected one folder of images for each class, e.g. cat/1.jpg and dog/2.jpg"
+_log = logging.getLogger(__name__)
+
+
+def list_folder(root: Path) -> Listing:
+    """List the images of ``root`` by split and class.
+
+    Classes are ordered by name, as text (``10`` before ``2``), as torchvision does. Folders may be nested within a
+    class and symbolic links are followed. Hidden files and files without an image suffix are skipped, the latter with
+    a count.
+
+    Raises:
+        InputError: No class folders, images outside of them, a class folder without an image, a name that is not
+            UTF-8, or two folders for one class.
+    """
+    root = root.resolve()
+    splits = _split_folders(root)
+    folders = {split: _class_folders(root / name) for split, name in splits.items()} or {"train": _class_folders(root)}
+    names = sorted({name for classes in folders.values() for name in classes})
+    index = {name: label for label, name in enumerate(names)}
+    skipped: Counter[str] = Counter()
+    samples = [
+        Sample(image, index[name], split)
+        for split, classes in folders.items()
+        for name, folder in sorted(classes.items())
+        for image in _images(root, folder, skipped)
+    ]
+    if skipped:
+        kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
+        _log.warning("%s: skipped files that are not images by their suffix: %s", root, kinds)
+    return Listing({"source": str(root)}, names, samples, bool(splits), lambda sample: root / sample.id)
+
+
+def _split_folders(root: Path) -> dict[str, str]:
+    """The folders that hold splits, by split; none where a class only happens to be called ``train``."""
+    named = [path for path in _folders(root) if split_called(path.name)]
+    others = [path for path in _folders(root) if not split_called(path.name)]
+    if not named or (others and all(_has_image(path) for path in named)):
+        return {}
+    splits = by_split([path.name for path in named], str(root))
+    beside = [path.name for path in others if _has_image(path)]
+    if beside:
+        raise InputError(
+            f"{root}: holds {listed(list(splits.values()))} beside folders of images ({listed(beside)}); expected "
+            "either train, val and test, or class folders; move the others away"
+        )
+    return splits
+
+
+def _class_folders(folder: Path) -> dict[str, Path]:
+    folders = _folders(folder)
+    if not folders:
+        found = "images, but no class folders" if _has_image(folder) else "no class folders"
+        raise InputError(f"{folder}: has {found}; {_LAYOUT}")
+    loose = [path.name for path in _visible(folder) if _is_image(path)]
+    if loose:
+        raise InputError(f"{folder}: has images outside of the class folders ({listed(loose)}); {_LAYOUT}")
+    classes: dict[str, Path] = {}
+    for path in folders:
+        name = unicodedata.normalize("NFC", _text(path.name, path))
+        if name in classes:
+            raise InputError(f"{folder}: two folders are called {name!r} in different Unicode forms; merge them")
+        classes[name] = path
+    return classes
+
+
+def _images(root: Path, folder: Path, skipped: Counter[str]) -> list[str]:
+    """Paths of all images under a class folder, relative to ``root``, sorted."""
+    found, other = [], Counter[str]()
+    for path in _walk(folder):
+        if _is_image(path):
+            found.append(_text(path.relative_to(root).as_posix(), path))
+        else:
+            other[path.suffix.lower()] += 1
+    if not found:
+        holds = f"only {listed(sorted(other))} files" if other else "no file"
+        raise InputError(
+            f"{folder}: class folder without an image (holds {holds}); expected files ending in "
+            f"{' '.join(sorted(IMAGE_SUFFIXES))}; add images or remove the folder"
+        )
+    skipped.update(other)
+    return sorted(found)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Every visible file under ``folder``; a folder that links lead to twice is entered once."""
+    entered: set[Path] = set()
+    for name, folders, files in os.walk(folder, followlinks=True):
+        here = Path(name).resolve()
+        if here in entered:
+            folders.clear()
+            continue
+        entered.add(here)
+        folders[:] = sorted(child for child in folders if not _is_hidden(child))
+        yield from (Path(name, file) for file in files if not _is_hidden(file))
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [path for path in _visible(folder) if path.is_dir()]
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not _is_hidden(path.name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name in ("__MACOSX", "Thumbs.db", "desktop.ini")
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in IMAGE_SUFFIXES and not path.is_dir()
+
+
+def _has_image(folder: Path) -> bool:
+    return any(_is_image(path) for path in _visible(folder))
+
+
+def _text(name: str, path: Path) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it") from None
+    return name
