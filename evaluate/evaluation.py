@@ -1,0 +1,131 @@
+"""Measure the exported file: accuracy with its uncertainty, and speed, under onnxruntime."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from ..export.accuracy import top_k
+from ..export.bundle import MODEL_FILES, Bundle
+from ..export.held_out import HeldOut, held_out_features, held_out_images
+from ..export.runtime import Array, Model
+from ..models.environment import versions
+from ..models.errors import InputError
+from .measurement import Measurement, measure
+from .result import EvalResult, doubts
+from .writing import write_results
+
+FILE = MODEL_FILES["onnx"]
+
+
+def evaluate_classifier(
+    bundle: str | Path | Bundle,
+    *,
+    data: str | Path,
+    out: str | Path | None = None,
+    image_column: str | None = None,
+    label_column: str | None = None,
+    provider: str = "cpu",
+    batch_size: int = 64,
+    threads: int | None = None,
+    save_logits: bool = False,
+    strict: bool = False,
+) -> EvalResult:
+    """Run a bundle's ONNX file on held-out inputs under onnxruntime and score its logits.
+
+    Classes are matched by name. Equal logits are ordered by class index, the lower first; a row with NaN is wrong.
+    Decoding runs in threads beside the session and is not counted in its images a second.
+
+    Args:
+        bundle: A bundle, or its folder.
+        data: Held-out images: a folder of class folders, a source with a test split, or the training's own source,
+            of which the held-out part is taken. For a head alone: a feature set.
+        out: Folder for ``results.json``, ``results.csv`` and ``predictions.csv``; ``None`` writes nothing.
+        image_column: Image column of a `datasets` source.
+        label_column: Label column of a `datasets` source.
+        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
+        batch_size: Inputs a run of the session.
+        threads: Threads of onnxruntime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
+        save_logits: Also write ``logits.npz`` (``logits`` float32 ``(N, C)``, ``labels``, ``ids``) into ``out``.
+        strict: Stop at an unreadable image instead of leaving it out.
+
+    Returns:
+        The measurement.
+
+    Raises:
+        InputError: A damaged bundle, a provider that does not run here, data without a held-out image, a class that
+            the classifier does not know, or ``save_logits`` without ``out``.
+    """
+    if save_logits and out is None:
+        raise InputError("--save-logits: expected --out as well, the folder to write them to")
+    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    model = bundle.open("onnx", provider=provider, threads=threads)
+    if bundle.head_only:
+        held_out: HeldOut = held_out_features(data, model.metadata, bundle.class_names)
+    else:
+        held_out = held_out_images(
+            data,
+            bundle.manifest["features"]["source"],
+            bundle.class_names,
+            bundle.preprocessing,
+            image_column=image_column,
+            label_column=label_column,
+            strict=strict,
+        )
+    measured = measure(model, held_out, batch_size, keep_logits=save_logits)
+    result = _result(bundle, model, held_out, measured, batch_size)
+    if out is not None:
+        write_results(Path(out), result, measured, bundle.class_names)
+    return result
+
+
+def _result(bundle: Bundle, model: Model, held_out: HeldOut, measured: Measurement, batch_size: int) -> EvalResult:
+    classes, n = len(bundle.class_names), len(measured.ids)
+    top1, top5 = top_k(measured.ranks, 1, classes), top_k(measured.ranks, 5, classes)
+    if top1 is None:
+        raise InputError(f"{bundle.path}: a classifier without classes")
+    recipe = bundle.preprocessing
+    return EvalResult(
+        model=str(bundle.path),
+        file=FILE,
+        n=n,
+        top1=top1.value,
+        top1_interval=(top1.low, top1.high),
+        top5=top5.value if top5 else None,
+        top5_interval=(top5.low, top5.high) if top5 else None,
+        images_per_second=n / measured.session_seconds,
+        images_per_second_overall=n / measured.seconds,
+        load_seconds=model.load_seconds,
+        first_run_seconds=measured.first_run_seconds,
+        batch_size=batch_size,
+        provider=model.settings["provider"],
+        provider_options=model.settings["provider_options"],
+        threads=model.settings["threads"],
+        runtime=model.settings["runtime"],
+        flags=doubts(
+            top1_low=top1.low,
+            num_classes=classes,
+            predicted_share=_largest_share(measured.topk_indices[:, 0]),
+            label_share=_largest_share(measured.labels),
+            not_finite=measured.not_finite,
+            inconsistent=measured.inconsistent,
+        ),
+        not_finite=measured.not_finite,
+        unreadable=list(held_out.unreadable),
+        num_classes=classes,
+        image_size=None if bundle.head_only else recipe.crop_size[0],
+        crop_pct=recipe.crop_pct,
+        interpolation=recipe.interpolation,
+        parameters=bundle.manifest["parameters"],
+        data=held_out.name,
+        data_sha256=held_out.fingerprint,
+        model_sha256=bundle.manifest["files"][FILE]["sha256"],
+        labels_sha256=bundle.manifest["labels_sha256"],
+        preprocessing_sha256=bundle.manifest["preprocessing_sha256"],
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _largest_share(indices: Array) -> float:
+    return float(np.bincount(indices).max() / len(indices))

@@ -1,0 +1,109 @@
+"""The folder of an exported classifier."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from ..models.errors import InputError
+from ..models.files import read_json, sha256_file
+from ..models.preprocessing import Preprocessing
+from .labels import check_labels
+from .runtime import Model, open_model
+
+FORMAT = "headsmith.bundle"
+FORMAT_VERSION = 1
+MANIFEST, LABELS, CARD, PARITY = "manifest.json", "labels.txt", "README.md", "parity.json"
+MODEL_FILES = {"onnx": "model.onnx", "torchscript": "model.ts"}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An exported classifier: model files, labels, manifest, model card and parity report.
+
+    Attributes:
+        path: The folder.
+        manifest: What ``manifest.json`` holds.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def class_names(self) -> list[str]:
+        """The labels, in the order of the logits."""
+        return list(self.manifest["labels"])
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """What stands before the files (resize, crop) and inside them (scale, mean, std)."""
+        return Preprocessing.from_dict(self.manifest["preprocessing"])
+
+    @property
+    def head_only(self) -> bool:
+        """Whether the files take features instead of pixels."""
+        return bool(self.manifest["input"]["format"] == "features")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a bundle and check that its parts belong together.
+
+        Raises:
+            InputError: A part is missing, damaged or of another bundle, or the labels are not one an output.
+        """
+        path = Path(path)
+        if not path.is_dir():
+            raise InputError(f"{path}: no such bundle; `headsmith export` makes one")
+        manifest = read_json(path / MANIFEST)
+        if (manifest.get("format"), manifest.get("format_version")) != (FORMAT, FORMAT_VERSION):
+            raise InputError(
+                f"{path / MANIFEST}: format {manifest.get('format')!r} {manifest.get('format_version')!r}, expected "
+                f"{FORMAT!r} {FORMAT_VERSION}; export it again"
+            )
+        bundle = cls(path, manifest)
+        bundle._check_files()
+        check_labels(bundle.class_names, manifest["head"]["num_classes"], str(path / MANIFEST))
+        if read_labels(path / LABELS) != bundle.class_names:
+            raise InputError(f"{path / LABELS}: not the labels of {MANIFEST}; export it again")
+        return bundle
+
+    def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
+        """Open one of the model files; see `headsmith.export.runtime.open_model`.
+
+        Raises:
+            InputError: The bundle has no such file, it cannot run here, or its own metadata name other labels.
+        """
+        name = MODEL_FILES.get(format, format)
+        if name not in self.manifest["files"]:
+            raise InputError(f"{self.path}: holds no {name}; export it again with --format {format}")
+        model = open_model(self.path / name, provider=provider, threads=threads)
+        if list(model.metadata.labels) != self.class_names or model.metadata.preprocessing != self.preprocessing:
+            raise InputError(f"{model.path}: its labels or preprocessing are not those of {MANIFEST}; export it again")
+        return model
+
+    def _check_files(self) -> None:
+        for name, expected in self.manifest["files"].items():
+            file = self.path / name
+            if not file.is_file():
+                raise InputError(f"{file}: missing, but {MANIFEST} lists it; export it again")
+            size = file.stat().st_size
+            if size != expected["bytes"]:
+                raise InputError(
+                    f"{file}: {size} bytes, {MANIFEST} says {expected['bytes']}: truncated or from another bundle; "
+                    "export it again"
+                )
+            if sha256_file(file) != expected["sha256"]:
+                raise InputError(
+                    f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
+                    "export it again"
+                )
+
+
+def write_labels(labels: list[str], path: Path) -> None:
+    """Write the labels one a line, UTF-8, in the order of the logits."""
+    path.write_text("".join(f"{label}\n" for label in labels), encoding="utf-8", newline="\n")
+
+
+def read_labels(path: Path) -> list[str]:
+    """Read what `write_labels` wrote."""
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")

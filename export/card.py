@@ -1,0 +1,128 @@
+"""The model card of a bundle: what it is, how accurate its files were measured to be, and how to run it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..models.preprocessing import Preprocessing
+from .metadata import Metadata
+from .proof import Proof
+from .torchscript_format import DEPRECATION
+
+PIXELS = {
+    "float-nchw": ("float32 `(N, 3, {0}, {1})`", "dtype=np.float32).transpose(2, 0, 1)[None]"),
+    "uint8-nhwc": ("uint8 `(N, {0}, {1}, 3)`", "dtype=np.uint8)[None]"),
+}
+
+
+def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+    """The card as Markdown. No class name stands in it, so that none can break it."""
+    parts = (
+        _what(name, manifest, metadata),
+        _accuracy(manifest, proofs),
+        _usage(metadata, proofs),
+        _parity(proofs),
+        _origin(manifest, metadata),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
+    head, loss = manifest["head"], manifest["training"]["loss"]
+    takes = "features of" if metadata.head_only else "RGB images through"
+    return (
+        f"# {name}\n\nAn image classifier with {head['num_classes']} classes, {takes} a frozen "
+        f"`{metadata.backbone['spec']}` backbone; its {head['kind']} head was trained with the "
+        f"`{loss}` loss by headsmith {metadata.version}.\n\n"
+        "- `labels.txt`: the class names, one a line, in the order of the logits\n"
+        "- `manifest.json`: preprocessing, origin, settings, versions and the hash of every file\n"
+        "- `parity.json`: every comparison of the files with the Python module"
+    )
+
+
+def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
+    rows = [
+        f"| `{file}` | {proof.settings['runtime']} | {proof.top1.n} | {proof.top1.percent()} | "
+        f"{proof.top5.percent() if proof.top5 else 'not applicable'} |"
+        for file, proof in proofs.items()
+    ]
+    unreadable = len(manifest["held_out"]["unreadable"])
+    left_out = f" {unreadable} unreadable inputs were left out." if unreadable else ""
+    return (
+        "## Accuracy\n\nMeasured on the files themselves, on held-out inputs, with 95 % Wilson intervals."
+        f"{left_out}\n\n| file | runtime | n | top-1 | top-5 |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _usage(metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+    outputs = (
+        "Outputs: `logits` float32 `(N, C)`; `topk_scores` float32 `(N, k)`, softmax probabilities of the best "
+        "k = min(5, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
+    )
+    warning = f"\n\n{DEPRECATION}" if "model.ts" in proofs else ""
+    if metadata.head_only:
+        takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
+        return f"## Use\n\n{takes} {outputs}{warning}"
+    shape, _ = PIXELS[metadata.input_format]
+    takes = (
+        f"Input `pixel_values`: {shape.format(*metadata.preprocessing.crop_size)}, RGB in 0..255 after resize and "
+        "crop; scale, mean and standard deviation are inside the file."
+    )
+    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+    return f"## Use\n\n{takes} {outputs}{code}{warning}"
+
+
+def snippet(metadata: Metadata) -> str:
+    """Python that classifies ``photo.jpg`` with nothing but onnxruntime, numpy and PIL."""
+    recipe = metadata.preprocessing
+    height, width = recipe.crop_size
+    _, array = PIXELS[metadata.input_format]
+    return f"""import json
+
+import numpy as np
+import onnxruntime
+from PIL import Image, ImageOps
+
+session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
+image = image.resize({_size(recipe)}, Image.Resampling.{recipe.interpolation.upper()})
+left, top = round((image.width - {width}) / 2), round((image.height - {height}) / 2)
+pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})), {array}
+logits, scores, indices = session.run(None, {{"pixel_values": pixels}})
+print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
+
+
+def _size(recipe: Preprocessing) -> str:
+    """PIL's (width, height) after the resize, as an expression in ``image``."""
+    height, width = recipe.resize_size
+    if recipe.resize_mode == "exact":
+        return f"({width}, {height})"
+    return f"[{height} * edge // min(image.size) for edge in image.size]"
+
+
+def _parity(proofs: Mapping[str, Proof]) -> str:
+    reports = [proof.parity for proof in proofs.values()]
+    rows = [
+        f"| `{report.name}` | {report.n} | {report.equal_top1} | {report.equal_topk} | "
+        f"{report.max_abs_difference:.2e} | {report.flipped} |"
+        for report in reports
+    ]
+    return (
+        "## Parity with the Python module\n\n"
+        f"Every flip is a tie or on a margin of at most {reports[0].tolerance:g} logits; batches of 1, 2 and 7 agree "
+        f"too.\n\n| file | n | equal top-1 | equal top-{reports[0].k} sets | largest difference in logits | flips |\n"
+        "| --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
+    test = manifest["results"]["test"]
+    top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
+    return (
+        "## Origin\n\n"
+        f"- backbone weights: sha256 `{metadata.backbone['weights_sha256']}`\n"
+        f"- preprocessing: sha256 `{metadata.preprocessing.digest}`\n"
+        f"- labels: sha256 `{metadata.labels_sha256}`\n"
+        f"- feature set: `{metadata.feature_set}`\n"
+        f"- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"
+    )

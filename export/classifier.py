@@ -1,0 +1,101 @@
+"""The classifier that is deployed: normalisation, backbone, head and top-k as one module."""
+
+import copy
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..models.backbone import Backbone
+from ..models.errors import InputError
+from ..models.head import Linear
+from ..models.preprocessing import Normalize
+
+TOP_K = 5
+
+
+class Answer(NamedTuple):
+    """What a classifier says of N inputs.
+
+    Attributes:
+        logits: ``(N, C)`` float32.
+        topk_scores: ``(N, k)`` float32, softmax probabilities of the k best classes, k = min(5, C).
+        topk_indices: ``(N, k)`` int64, best first; of equal logits the lower index stands first.
+    """
+
+    logits: Tensor
+    topk_scores: Tensor
+    topk_indices: Tensor
+
+
+class ChannelsFirst(nn.Module):
+    """uint8 pixels ``(N, H, W, 3)`` to ``(N, 3, H, W)``."""
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Move the channels."""
+        return pixels.permute(0, 3, 1, 2)
+
+
+class Classifier(nn.Module):
+    """A trained head with all that stands before it, frozen, in evaluation mode, on the CPU.
+
+    The head and the backbone are copied, so that what is prepared for export (no gradients, no in-place activations,
+    which the exporter decomposes three times slower) does not touch the originals.
+
+    Args:
+        head: Feature ``(N, D)`` to logits ``(N, C)``, float32.
+        backbone: ``None`` for a head alone, which takes features ``(N, D)``.
+        input_format: ``float-nchw``: RGB float32 ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: RGB uint8
+            ``(N, H, W, 3)``. Both after resize and crop. Means nothing without a backbone.
+
+    Raises:
+        InputError: The head does not take the backbone's features.
+    """
+
+    def __init__(self, head: Linear, backbone: Backbone | None = None, input_format: str = "float-nchw") -> None:
+        super().__init__()
+        self.body = nn.Sequential()
+        self.example_shape: tuple[int, ...] = (head.in_features,)
+        self.example_dtype = torch.float32
+        if backbone is not None:
+            self._put_before(head, copy.deepcopy(backbone), input_format)
+        self.head = copy.deepcopy(head)
+        self.k = min(TOP_K, head.num_classes)
+        self.eval().requires_grad_(False).to("cpu")
+        for module in self.modules():
+            if getattr(module, "inplace", False):
+                setattr(module, "inplace", False)  # noqa: B010 - not every module has the attribute
+
+    def _put_before(self, head: Linear, backbone: Backbone, input_format: str) -> None:
+        if backbone.feature_dim != head.in_features:
+            raise InputError(
+                f"head takes {head.in_features} features, the backbone gives {backbone.feature_dim}; "
+                "export the run with the backbone of its own feature set"
+            )
+        height, width = backbone.preprocessing.crop_size
+        self.example_shape = (3, height, width)
+        if input_format == "uint8-nhwc":
+            self.body.append(ChannelsFirst())
+            self.example_shape = (height, width, 3)
+            self.example_dtype = torch.uint8
+        self.body.append(Normalize(backbone.preprocessing)).append(backbone)
+
+    def forward(self, inputs: Tensor) -> Answer:
+        """Classify a batch of pixels or features."""
+        logits = self.head(self.body(inputs))
+        top, indices = self._top(logits)
+        return Answer(logits, torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True)), indices)
+
+    def _top(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """The k best: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
+        if torch.onnx.is_in_onnx_export():
+            return torch.topk(logits, self.k, dim=-1)
+        values, indices = torch.sort(logits, dim=-1, descending=True, stable=True)
+        return values[:, : self.k], indices[:, : self.k]
+
+    def example(self, batch: int = 2) -> Tensor:
+        """An input to trace with: a ramp over the whole range of pixels, or over -1..1 for features."""
+        count = batch * torch.Size(self.example_shape).numel()
+        low, high = (-1.0, 1.0) if len(self.example_shape) == 1 else (0.0, 255.0)
+        ramp = torch.linspace(low, high, count).reshape(batch, *self.example_shape)
+        return ramp.to(self.example_dtype)

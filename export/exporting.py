@@ -1,0 +1,193 @@
+"""From a run to a bundle: write the files, prove them, and only then let them be seen."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..models.backbone import Backbone, backbone_from_record
+from ..models.environment import versions
+from ..models.errors import InputError
+from ..models.files import new_folder, sha256_file, write_json
+from ..models.preprocessing import Preprocessing
+from ..trainer.features.feature_set import FeatureSet
+from ..trainer.run import Run
+from .bundle import CARD, FORMAT, FORMAT_VERSION, LABELS, MANIFEST, MODEL_FILES, PARITY, Bundle, write_labels
+from .card import model_card
+from .classifier import Answer, Classifier
+from .held_out import HeldOut, HeldOutImages, held_out_features, held_out_images
+from .labels import check_labels
+from .metadata import FEATURES, Metadata, identity
+from .onnx_format import OPSET, write_onnx
+from .parity import TOLERANCE
+from .proof import Proof, compare_features, prove
+from .runtime import open_model
+from .torchscript_format import write_torchscript
+
+
+def export_classifier(
+    run: str | Path | Run,
+    *,
+    out: str | Path,
+    formats: Sequence[str] = ("onnx",),
+    head_only: bool = False,
+    input_format: str = "float-nchw",
+    opset: int = OPSET,
+    data: str | Path | None = None,
+    batch_size: int = 64,
+    tolerance: float = TOLERANCE,
+    overwrite: bool = False,
+) -> Bundle:
+    """Export a trained head as a classifier, and prove that every file answers as the Python module does.
+
+    Each file is opened again and run on real held-out images. A flip of the best class, or of the set of the five
+    best, fails the export unless it is a tie or on a margin within ``tolerance``; then nothing is left in ``out``.
+
+    Args:
+        run: A run, or its folder.
+        out: The bundle's folder.
+        formats: ``onnx`` (``model.onnx``) and ``torchscript`` (``model.ts``, traced; deprecated in torch).
+        head_only: Features to logits, without the backbone.
+        input_format: ``float-nchw``: float32 RGB ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: uint8 RGB
+            ``(N, H, W, 3)``.
+        opset: The ONNX operator set.
+        data: Held-out images (with ``head_only``: a feature set) for the proof; by default the run's test split.
+        batch_size: Images a batch of the proof.
+        tolerance: In logits: a flip on a margin up to this is excused.
+        overwrite: Replace an existing bundle.
+
+    Returns:
+        The bundle, opened again with its hashes checked.
+
+    Raises:
+        InputError: A part of the run is missing, its backbone or images cannot be had, or an option is unknown.
+        ExportError: A network that cannot be written with a free batch axis.
+        ParityError: A file that answers differently.
+    """
+    run = run if isinstance(run, Run) else Run.load(run)
+    _check_formats(formats)
+    metadata = _metadata(run, FEATURES if head_only else input_format)
+    with new_folder(out, overwrite=overwrite) as folder:
+        held_out = _held_out(run, metadata, data)
+        backbone = None if head_only else backbone_from_record(run.record["backbone"])
+        classifier = Classifier(run.head, backbone, input_format)
+        cached = _compare_features(run, classifier, metadata, held_out) if data is None else None
+        for name in formats:
+            _write(name, classifier, metadata, folder, opset)
+        models = [open_model(folder / MODEL_FILES[name]) for name in formats]
+        proofs = prove(classifier, models, held_out, batch_size, tolerance)
+        manifest = _manifest(run, metadata, classifier, backbone, proofs, held_out)
+        write_labels(list(metadata.labels), folder / LABELS)
+        write_json(folder / PARITY, _parity(proofs, held_out, cached))
+        (folder / CARD).write_text(model_card(Path(out).name, manifest, metadata, proofs), encoding="utf-8")
+        files = [*(MODEL_FILES[name] for name in formats), LABELS, PARITY, CARD]
+        manifest["files"] = {name: _file(folder / name) for name in files}
+        write_json(folder / MANIFEST, manifest)
+    return Bundle.load(out)
+
+
+def _check_formats(formats: Sequence[str]) -> None:
+    unknown = [name for name in formats if name not in MODEL_FILES]
+    if unknown or not formats or len(set(formats)) < len(formats):
+        raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(MODEL_FILES)}")
+
+
+def _metadata(run: Run, input_format: str) -> Metadata:
+    return Metadata(
+        labels=check_labels(run.class_names, run.head.num_classes, str(run.path)),
+        input_format=input_format,
+        preprocessing=Preprocessing.from_dict(run.record["backbone"]["preprocessing"]),
+        backbone=identity(run.record["backbone"]),
+        feature_set=run.record["features"]["fingerprint"],
+    )
+
+
+def _held_out(run: Run, metadata: Metadata, data: str | Path | None) -> HeldOut:
+    features = run.record["features"]
+    if metadata.head_only:
+        return held_out_features(data or features["path"], metadata, metadata.labels)
+    return held_out_images(data, features["source"], metadata.labels, metadata.preprocessing)
+
+
+def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:
+    """See `compare_features`; ``None`` for a head alone, and where the run's feature set is not there any more."""
+    record = run.record["features"]
+    if not isinstance(held_out, HeldOutImages) or not Path(record["path"]).is_dir():
+        return None
+    cached = FeatureSet.load(record["path"])
+    if cached.fingerprint != record["fingerprint"]:
+        return None
+    return compare_features(classifier, metadata, held_out, cached)
+
+
+def _write(name: str, classifier: Classifier, metadata: Metadata, folder: Path, opset: int) -> None:
+    if name == "onnx":
+        write_onnx(classifier, metadata, folder / MODEL_FILES[name], opset=opset)
+    else:
+        write_torchscript(classifier, metadata, folder / MODEL_FILES[name])
+
+
+def _manifest(
+    run: Run,
+    metadata: Metadata,
+    classifier: Classifier,
+    backbone: Backbone | None,
+    proofs: dict[str, Proof],
+    held_out: HeldOut,
+) -> dict[str, Any]:
+    shape, kind = classifier.example_shape, str(classifier.example_dtype).removeprefix("torch.")
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "labels": list(metadata.labels),
+        "labels_sha256": metadata.labels_sha256,
+        "preprocessing": metadata.preprocessing.to_dict(),
+        "preprocessing_sha256": metadata.preprocessing.digest,
+        "input": {
+            "name": metadata.input_name,
+            "format": metadata.input_format,
+            "dtype": kind,
+            "shape": ["batch", *shape],
+        },
+        "outputs": list(Answer._fields),
+        "k": classifier.k,
+        "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
+        + (0 if backbone is None else sum(parameter.numel() for parameter in backbone.parameters())),
+        "backbone": run.record["backbone"],
+        "head": {
+            "kind": run.head.kind,
+            "in_features": run.head.in_features,
+            "num_classes": run.head.num_classes,
+        },
+        "training": asdict(run.config),
+        "results": run.record["results"],
+        "features": run.record["features"],
+        "held_out": {
+            "fingerprint": held_out.fingerprint,
+            "n": len(held_out) - len(held_out.unreadable),
+            "unreadable": held_out.unreadable,
+        },
+        "accuracy": {
+            file: {"top1": asdict(proof.top1), "top5": asdict(proof.top5) if proof.top5 else None}
+            for file, proof in proofs.items()
+        },
+        "parity": {file: proof.parity.summary() for file, proof in proofs.items()},
+        "versions": versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _parity(proofs: dict[str, Proof], held_out: HeldOut, cached: float | None) -> dict[str, Any]:
+    return {
+        "held_out": {"fingerprint": held_out.fingerprint, "n": len(held_out), "unreadable": held_out.unreadable},
+        "cached_features_relative_difference": cached,
+        "files": {
+            file: proof.parity.to_dict() | {"settings": proof.settings, "top1": asdict(proof.top1)}
+            for file, proof in proofs.items()
+        },
+    }
+
+
+def _file(path: Path) -> dict[str, Any]:
+    return {"sha256": sha256_file(path), "bytes": path.stat().st_size}

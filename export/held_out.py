@@ -1,0 +1,196 @@
+"""Labelled inputs that no training saw, with the classes of a classifier: images, or cached features."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..models.errors import InputError
+from ..models.preprocessing import Preprocessing
+from ..models.sources import near
+from ..trainer.features.batches import image_batches
+from ..trainer.features.feature_set import FeatureSet
+from ..trainer.features.image_set import ImageSet, open_images
+from .metadata import Metadata, identity
+from .runtime import Array
+
+
+class Batch(NamedTuple):
+    """N labelled inputs.
+
+    Attributes:
+        inputs: Pixels uint8 ``(N, H, W, 3)``, or features float ``(N, D)``.
+        labels: ``(N,)`` int64, indices into the classifier's labels.
+        ids: N sample ids.
+    """
+
+    inputs: Array
+    labels: Array
+    ids: list[str]
+
+
+@dataclass
+class HeldOutImages:
+    """Images of one split.
+
+    Attributes:
+        images: The images.
+        index: For each class of the images its index among the classifier's labels.
+        preprocessing: Resize and crop.
+        strict: Stop at an unreadable image instead of leaving it out.
+        unreadable: Id and reason of what was left out, once the batches were read.
+    """
+
+    images: ImageSet
+    index: Array
+    preprocessing: Preprocessing
+    strict: bool = False
+    unreadable: list[dict[str, str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def name(self) -> str:
+        """Where they come from."""
+        return str(self.images.source["source"])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over classes, ids, labels and contents."""
+        return self.images.fingerprint
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """Decode the images once, in order."""
+        self.unreadable.clear()
+        found = image_batches(
+            self.images, self.preprocessing, size, strict=self.strict, on_unreadable=self._note_unreadable
+        )
+        for batch in found:
+            yield Batch(batch.pixels, self.index[batch.labels], batch.ids)
+
+    def _note_unreadable(self, sample: str, reason: str) -> None:
+        self.unreadable.append({"id": sample, "reason": reason})
+
+
+@dataclass
+class HeldOutFeatures:
+    """The test split of a feature set, for a head alone. The attributes are those of `HeldOutImages`."""
+
+    features: FeatureSet
+    index: Array
+    unreadable: list[dict[str, str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.features.ids("test"))
+
+    @property
+    def name(self) -> str:
+        """Where they come from."""
+        return str(self.features.path)
+
+    @property
+    def fingerprint(self) -> str:
+        """The feature set's fingerprint."""
+        return self.features.fingerprint
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """Rows in order."""
+        features, labels = self.features.arrays("test")
+        ids = self.features.ids("test")
+        for start in range(0, len(ids), size):
+            rows = slice(start, start + size)
+            yield Batch(features[rows].numpy(), self.index[labels[rows].numpy()], ids[rows])
+
+
+HeldOut = HeldOutImages | HeldOutFeatures
+
+
+def held_out_images(
+    data: str | Path | None,
+    trained_on: dict[str, Any],
+    labels: Sequence[str],
+    preprocessing: Preprocessing,
+    *,
+    image_column: str | None = None,
+    label_column: str | None = None,
+    strict: bool = False,
+) -> HeldOutImages:
+    """Open held-out images and match their classes to a classifier's labels by name.
+
+    Args:
+        data: A folder of class folders, all of which are held out; or a source with a test split; or the source of
+            the training, whose held-out part is taken. ``None`` means the latter.
+        trained_on: The keyword arguments of `open_images` that open the source of the training.
+        labels: The classifier's labels.
+        preprocessing: Resize and crop.
+        image_column: See `open_images`.
+        label_column: See `open_images`.
+        strict: Stop at an unreadable image.
+
+    Raises:
+        InputError: No such images any more, none of them held out, or a class that the classifier does not know.
+    """
+    if data is None:
+        images = _training_source(trained_on)
+    else:
+        images = open_images(data, image_column=image_column, label_column=label_column, splits=False)
+        if images.source["source"] == trained_on["source"]:
+            images = open_images(**trained_on).split("test")
+    where = str(images.source["source"])
+    if not len(images):
+        raise InputError(f"{where}: no held-out image in it")
+    return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing, strict)
+
+
+def _training_source(trained_on: dict[str, Any]) -> ImageSet:
+    try:
+        return open_images(**trained_on).split("test")
+    except InputError as error:
+        raise InputError(
+            f"the images that the features came from cannot be opened ({error}); if they moved, name held-out images "
+            "with --data"
+        ) from error
+
+
+def held_out_features(data: str | Path, metadata: Metadata, labels: Sequence[str]) -> HeldOutFeatures:
+    """Open the test split of a feature set for a head alone.
+
+    Raises:
+        InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
+    """
+    features = FeatureSet.load(data)
+    found, expected = identity(features.manifest["backbone"]), metadata.backbone
+    recipe = Preprocessing.from_dict(features.manifest["backbone"]["preprocessing"])
+    if found != expected or recipe.digest != metadata.preprocessing.digest:
+        raise InputError(
+            f"{data}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; expected the "
+            "same weights, tap and preprocessing"
+        )
+    held_out = HeldOutFeatures(features, match_classes(features.class_names, labels, str(data)))
+    if not len(held_out):
+        raise InputError(f"{data}: its test split is empty")
+    return held_out
+
+
+def _brief(backbone: dict[str, Any]) -> str:
+    return f"{backbone['spec']} (weights {backbone['weights_sha256'][:12]}, {backbone['tap']})"
+
+
+def match_classes(names: Sequence[str], labels: Sequence[str], where: str) -> Array:
+    """For each class of the data its index among the classifier's labels, by name, whatever the order.
+
+    Raises:
+        InputError: A class that the classifier does not know, with the names closest to it.
+    """
+    known = {label: index for index, label in enumerate(labels)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        raise InputError(
+            f"{where}: class {unknown[0]!r}{more} is not among the {len(labels)} labels of the classifier"
+            f"{near(unknown[0], labels) or '; it must have been in the training'}"
+        )
+    return np.array([known[name] for name in names], dtype=np.int64)

@@ -1,0 +1,120 @@
+"""What an exported file says about itself, in the file itself."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ..models.errors import InputError
+from ..models.files import sha256_json
+from ..models.preprocessing import Preprocessing
+from ..version import __version__
+from .labels import check_labels
+
+FEATURES = "features"
+PIXEL_FORMATS = ("float-nchw", "uint8-nhwc")
+KEYS = (
+    "headsmith_version",
+    "labels",
+    "labels_sha256",
+    "input_format",
+    "preprocessing",
+    "preprocessing_sha256",
+    "backbone",
+    "backbone_weights_sha256",
+    "feature_set",
+)
+
+
+def identity(record: dict[str, Any]) -> dict[str, Any]:
+    """What of a backbone's record identifies it anywhere; paths of the machine that made it stay behind."""
+    return {key: record[key] for key in ("spec", "tap", "feature_dim", "weights_sha256")}
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The side of a classifier that is no tensor.
+
+    Attributes:
+        labels: C class names, in the order of the logits.
+        input_format: ``float-nchw``: float32 RGB ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: uint8 RGB
+            ``(N, H, W, 3)``; ``features``: float32 ``(N, D)``, a head alone.
+        preprocessing: Resize and crop before the file, normalisation inside it. With ``features``: what the backbone
+            of those features saw.
+        backbone: What identifies the backbone: see `identity`.
+        feature_set: Fingerprint of the feature set that the head was trained on.
+        version: The headsmith that wrote the file.
+    """
+
+    labels: tuple[str, ...]
+    input_format: str
+    preprocessing: Preprocessing
+    backbone: dict[str, Any]
+    feature_set: str
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        known = (*PIXEL_FORMATS, FEATURES)
+        if self.input_format not in known:
+            raise InputError(f"--input: {self.input_format!r} is not known; expected one of {', '.join(known)}")
+
+    @property
+    def head_only(self) -> bool:
+        """Whether the file takes features instead of pixels."""
+        return self.input_format == FEATURES
+
+    @property
+    def input_name(self) -> str:
+        """The name of the graph's input."""
+        return FEATURES if self.head_only else "pixel_values"
+
+    @property
+    def labels_sha256(self) -> str:
+        """A hash over the class names in order: files with another order have another one."""
+        return sha256_json(list(self.labels))
+
+    def to_strings(self) -> dict[str, str]:
+        """The string map of ONNX ``metadata_props`` and of TorchScript ``_extra_files``."""
+        values = (
+            self.version,
+            json.dumps(list(self.labels), ensure_ascii=False),
+            self.labels_sha256,
+            self.input_format,
+            json.dumps(self.preprocessing.to_dict()),
+            self.preprocessing.digest,
+            json.dumps(self.backbone, ensure_ascii=False),
+            str(self.backbone["weights_sha256"]),
+            self.feature_set,
+        )
+        return dict(zip(KEYS, values, strict=True))
+
+    @classmethod
+    def from_strings(cls, values: dict[str, str], where: str) -> Self:
+        """Read what `to_strings` gave.
+
+        Args:
+            values: The file's string map.
+            where: The file, for errors.
+
+        Raises:
+            InputError: The file carries no recipe, or one that contradicts its own hashes.
+        """
+        if "headsmith_version" not in values:
+            raise InputError(
+                f"{where}: no headsmith metadata (labels, preprocessing); a recipe is never guessed, export it again"
+            )
+        try:
+            found = cls(
+                labels=tuple(json.loads(values["labels"])),
+                input_format=values["input_format"],
+                preprocessing=Preprocessing.from_dict(json.loads(values["preprocessing"])),
+                backbone=json.loads(values["backbone"]),
+                feature_set=values["feature_set"],
+                version=values["headsmith_version"],
+            )
+        except (KeyError, json.JSONDecodeError) as error:
+            raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
+        check_labels(found.labels, len(found.labels), where)
+        for key in ("labels_sha256", "preprocessing_sha256", "backbone_weights_sha256"):
+            if values.get(key) != found.to_strings()[key]:
+                raise InputError(f"{where}: metadata `{key}` does not fit the rest of the metadata; export it again")
+        return found

@@ -1,0 +1,114 @@
+"""The ONNX writer."""
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import torch
+
+from ..models.errors import InputError
+from .classifier import Answer, Classifier
+from .metadata import Metadata
+
+OPSET = 18
+MAX_IR_VERSION = 10
+BATCH = "batch"
+
+
+class ExportError(RuntimeError):
+    """The exporter could not write the file, or wrote one that must not be deployed."""
+
+
+def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset: int = OPSET) -> None:
+    """Write one ONNX file: normalisation, network and top-k, with the metadata in ``metadata_props``.
+
+    Input ``pixel_values`` or ``features``; outputs ``logits``, ``topk_scores``, ``topk_indices``; axis ``batch`` is
+    symbolic in all of them. Weights are inside the file. Traced with a batch of 2, because networks specialise at 1.
+
+    Args:
+        classifier: What to write.
+        metadata: What the file says of itself.
+        path: Where to write; the caller makes sure that a failure leaves nothing behind.
+        opset: The ONNX operator set.
+
+    Raises:
+        InputError: An opset that the exporter cannot write.
+        ExportError: An operator without an ONNX form, a batch axis that was fixed on the way, or an invalid graph.
+    """
+    model = _to_onnx(classifier, metadata.input_name, opset)
+    _strip_traces(model.graph)
+    onnx.helper.set_model_props(model, metadata.to_strings())
+    model.producer_name, model.producer_version = "headsmith", metadata.version
+    _check(model, opset)
+    onnx.save_model(model, path)
+
+
+def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:
+    try:
+        with _quiet_exporter():
+            program = torch.onnx.export(
+                classifier,
+                (classifier.example(),),
+                dynamo=True,
+                opset_version=opset,
+                input_names=[input_name],
+                output_names=list(Answer._fields),
+                dynamic_shapes=({0: torch.export.Dim(BATCH)},),
+                verbose=False,
+            )
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise ExportError(f"ONNX export failed: {_cause(error)}") from error
+    if program is None:
+        raise ExportError("ONNX export gave no program")
+    model: onnx.ModelProto = program.model_proto
+    return model
+
+
+@contextlib.contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Keep the exporter's advice to developers of exporters off the terminal; its failures are exceptions."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            warnings.filterwarnings("ignore", category=FutureWarning)
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of the innermost exception: what the exporter stumbled over."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error).strip().split("\n", maxsplit=1)[0]
+
+
+def _strip_traces(graph: onnx.GraphProto) -> None:
+    """Take out the stack traces of the machine that exported; they are most of a small file."""
+    for part in (*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
+        del part.metadata_props[:]
+        part.doc_string = ""
+    del graph.metadata_props[:]
+
+
+def _check(model: onnx.ModelProto, opset: int) -> None:
+    written = {entry.domain: entry.version for entry in model.opset_import}
+    if written != {"": opset}:
+        raise InputError(f"--opset {opset}: the exporter wrote {written}; choose one that it can write, as {OPSET}")
+    if model.ir_version > MAX_IR_VERSION:
+        raise ExportError(f"ONNX IR version {model.ir_version}, expected at most {MAX_IR_VERSION}")
+    for value in (*model.graph.input, *model.graph.output):
+        axis = value.type.tensor_type.shape.dim[0]
+        if axis.dim_param != BATCH:
+            raise ExportError(f"ONNX {value.name}: axis 0 is {axis.dim_param or axis.dim_value}, expected `{BATCH}`")
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise ExportError(f"ONNX graph is not valid: {_cause(error)}") from error

@@ -1,0 +1,230 @@
+"""Proof that an exported file answers as the Python module does, on real inputs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ..trainer.accuracy import label_ranks
+from .runtime import Array, Outputs
+
+TOLERANCE = 1e-3
+
+
+class ParityError(RuntimeError):
+    """An exported file does not answer as the Python module does, or that module is not what was trained.
+
+    Attributes:
+        report: What was compared, where it was files.
+    """
+
+    def __init__(self, message: str, report: "ParityReport | None" = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Flip:
+    """An input for which the two answers differ.
+
+    Attributes:
+        id: The sample.
+        kind: ``top1``, or ``topk`` where the set of the k best differs.
+        reference: Class indices of the Python module's answer that the file does not give.
+        candidate: Class indices that the file gives in their place.
+        margin: How far the former lead the latter, in logits of the Python module.
+        verdict: ``tie`` (margin 0), ``within tolerance``, or ``different``.
+    """
+
+    id: str
+    kind: Literal["top1", "topk"]
+    reference: tuple[int, ...]
+    candidate: tuple[int, ...]
+    margin: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ParityReport:
+    """How a file's answers compare to the Python module's.
+
+    Attributes:
+        name: The file.
+        n: Inputs compared.
+        k: Size of the compared top-k set.
+        tolerance: In logits: a flip on a smaller margin is excused; a larger difference of a logit fails (times the
+            largest logit where that is above 1).
+        max_abs_difference: Largest absolute difference of a logit.
+        mean_abs_difference: Mean absolute difference of the logits.
+        max_score_difference: Largest absolute difference of a score.
+        largest_logit: Largest absolute logit of the Python module.
+        equal_top1: Inputs with the same best class.
+        equal_topk: Inputs with the same set of k best classes.
+        batches: For other batch sizes, the largest difference of a logit.
+        inconsistent: Inputs whose ``topk_indices`` do not follow from the file's own logits and the rule for ties.
+        not_finite: Inputs with NaN or infinite logits in either.
+        flips: Every flip.
+    """
+
+    name: str
+    n: int
+    k: int
+    tolerance: float
+    max_abs_difference: float
+    mean_abs_difference: float
+    max_score_difference: float
+    largest_logit: float
+    equal_top1: int
+    equal_topk: int
+    batches: dict[int, float]
+    inconsistent: int
+    not_finite: int
+    flips: tuple[Flip, ...]
+
+    @property
+    def allowed_difference(self) -> float:
+        """The largest difference of a logit that passes."""
+        return self.tolerance * max(1.0, self.largest_logit)
+
+    @property
+    def different(self) -> tuple[Flip, ...]:
+        """The flips that are neither ties nor within tolerance."""
+        return tuple(flip for flip in self.flips if flip.verdict == "different")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the file may be deployed."""
+        close = max(self.max_abs_difference, *self.batches.values()) <= self.allowed_difference
+        return close and not (self.different or self.inconsistent or self.not_finite)
+
+    def failure(self) -> str:
+        """What is wrong, in one line."""
+        worst = max(self.max_abs_difference, *self.batches.values())
+        named = ", ".join(f"{flip.id} (margin {flip.margin:.3g})" for flip in self.different[:3])
+        return (
+            f"{self.name} does not answer as the Python module on {self.n} held-out inputs: "
+            f"{len(self.different)} flips beyond the tolerance of {self.tolerance:g}{': ' + named if named else ''}; "
+            f"largest difference {worst:.3g} (allowed {self.allowed_difference:.3g}); {self.inconsistent} top-k "
+            f"outputs against the logits; {self.not_finite} not finite"
+        )
+
+    @property
+    def flipped(self) -> int:
+        """How many inputs have a flip of any kind."""
+        return len({flip.id for flip in self.flips})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole report as JSON values."""
+        return asdict(self) | {"allowed_difference": self.allowed_difference, "passed": self.passed}
+
+    def summary(self) -> dict[str, Any]:
+        """The report without the list of flips, counts as shares, as JSON values."""
+        return {
+            "n": self.n,
+            "k": self.k,
+            "tolerance": self.tolerance,
+            "max_abs_difference": self.max_abs_difference,
+            "mean_abs_difference": self.mean_abs_difference,
+            "top1_equal": self.equal_top1 / self.n,
+            "topk_equal": self.equal_topk / self.n,
+            "flips": self.flipped,
+            "flips_different": len(self.different),
+            "passed": self.passed,
+        }
+
+
+class Parity:
+    """Compares batch by batch.
+
+    Args:
+        name: The file that is compared.
+        tolerance: See `ParityReport`.
+    """
+
+    def __init__(self, name: str, tolerance: float = TOLERANCE) -> None:
+        self._name, self._tolerance = name, tolerance
+        self._n = self._k = self._equal_top1 = self._equal_topk = self._inconsistent = self._not_finite = 0
+        self._max = self._max_score = self._largest = self._sum = 0.0
+        self._cells = 0
+        self._flips: list[Flip] = []
+        self._batches: dict[int, float] = {}
+
+    def add(self, ids: Sequence[str], reference: Outputs, candidate: Outputs) -> None:
+        """Compare the answers to one batch."""
+        finite = np.isfinite(reference.logits).all(1) & np.isfinite(candidate.logits).all(1)
+        self._n += len(ids)
+        self._k = reference.topk_indices.shape[1]
+        self._not_finite += int((~finite).sum())
+        self._inconsistent += int((~follows_logits(candidate)).sum())
+        self._differences(_rows(reference, finite), _rows(candidate, finite))
+        same_top1 = reference.topk_indices[:, 0] == candidate.topk_indices[:, 0]
+        same_topk = (np.sort(reference.topk_indices) == np.sort(candidate.topk_indices)).all(1)
+        self._equal_top1 += int(same_top1.sum())
+        self._equal_topk += int(same_topk.sum())
+        for row in np.flatnonzero(finite & ~(same_top1 & same_topk)).tolist():
+            self._flip(ids[row], _rows(reference, row), _rows(candidate, row))
+
+    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> None:
+        """Note the largest difference at another batch size."""
+        size = len(reference.logits)
+        self._batches[size] = float(np.abs(reference.logits - candidate.logits).max())
+
+    def report(self) -> ParityReport:
+        """What was found so far."""
+        return ParityReport(
+            name=self._name,
+            n=self._n,
+            k=self._k,
+            tolerance=self._tolerance,
+            max_abs_difference=self._max,
+            mean_abs_difference=self._sum / max(1, self._cells),
+            max_score_difference=self._max_score,
+            largest_logit=self._largest,
+            equal_top1=self._equal_top1,
+            equal_topk=self._equal_topk,
+            batches=self._batches,
+            inconsistent=self._inconsistent,
+            not_finite=self._not_finite,
+            flips=tuple(self._flips),
+        )
+
+    def _differences(self, reference: Outputs, candidate: Outputs) -> None:
+        if not len(reference.logits):
+            return
+        difference = np.abs(reference.logits.astype(np.float64) - candidate.logits)
+        scores = np.abs(reference.topk_scores - candidate.topk_scores)
+        self._max = max(self._max, float(difference.max()))
+        self._max_score = max(self._max_score, float(scores.max()))
+        self._largest = max(self._largest, float(np.abs(reference.logits).max()))
+        self._sum += float(difference.sum())
+        self._cells += difference.size
+
+    def _flip(self, sample: str, reference: Outputs, candidate: Outputs) -> None:
+        """Note the flips of one row: of the best class, and of the set of the k best."""
+        mine, other = reference.topk_indices.tolist(), candidate.topk_indices.tolist()
+        pairs: list[tuple[Literal["top1", "topk"], list[int], list[int]]] = [
+            ("top1", mine[:1], other[:1]),
+            ("topk", [index for index in mine if index not in other], [index for index in other if index not in mine]),
+        ]
+        for kind, lost, gained in pairs:
+            if lost != gained:
+                margin = float(reference.logits[lost].max() - reference.logits[gained].min())
+                verdict = "different"
+                if margin <= self._tolerance:
+                    verdict = "tie" if margin == 0 else "within tolerance"
+                self._flips.append(Flip(sample, kind, tuple(lost), tuple(gained), margin, verdict))
+
+
+def follows_logits(outputs: Outputs) -> Array:
+    """Which rows have the ``topk_indices`` that their logits and the rule for ties ask for: ``(N,)`` bool."""
+    k = outputs.topk_indices.shape[1]
+    logits = torch.from_numpy(outputs.logits)
+    expected = [label_ranks(logits, torch.from_numpy(outputs.topk_indices[:, rank])).numpy() for rank in range(k)]
+    follows: Array = (np.stack(expected, axis=1) == np.arange(k)).all(1)
+    return follows
+
+
+def _rows(outputs: Outputs, which: Any) -> Outputs:
+    return Outputs(*(array[which] for array in outputs))

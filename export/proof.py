@@ -1,0 +1,148 @@
+"""Run every written file on held-out inputs beside the Python module: parity and accuracy in one pass."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..models.errors import InputError
+from ..trainer.features.feature_set import FeatureSet
+from ..trainer.features.progress import progress
+from .accuracy import Share, ranks, top_k
+from .classifier import Classifier
+from .held_out import Batch, HeldOut, HeldOutImages
+from .metadata import Metadata
+from .parity import Parity, ParityError, ParityReport
+from .runtime import Array, Model, Outputs
+
+BATCH_SIZES = (1, 2, 7)
+FEATURE_TOLERANCE = 1e-2
+FEATURE_IMAGES = 8
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was measured of one written file.
+
+    Attributes:
+        parity: Against the Python module.
+        top1: Accuracy of the file's own logits.
+        top5: The same for the five best; ``None`` where there are fewer classes.
+        settings: Runtime, provider and threads.
+    """
+
+    parity: ParityReport
+    top1: Share
+    top5: Share | None
+    settings: dict[str, Any]
+
+
+def prove(
+    classifier: Classifier, models: Sequence[Model], held_out: HeldOut, batch_size: int, tolerance: float
+) -> dict[str, Proof]:
+    """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
+
+    Returns:
+        What was measured, by file name.
+
+    Raises:
+        ParityError: A file differs beyond the tolerance.
+        InputError: Not one input could be read.
+    """
+    measured = [_Measured(model, Parity(model.path.name, tolerance)) for model in models]
+    metadata = models[0].metadata
+    classifier.to(memory_format=torch.channels_last)
+    with progress("Comparing files", len(held_out), "inputs") as advance:
+        batches = held_out.batches(batch_size)
+        first = next(batches, None)
+        if first is None:
+            raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
+        _try_batch_sizes(classifier, metadata, first, measured)
+        for batch in chain([first], batches):
+            reference = python_outputs(classifier, metadata, batch.inputs)
+            for one in measured:
+                one.add(batch, reference)
+            advance(len(batch.ids))
+    proofs = {one.model.path.name: one.proof(len(metadata.labels)) for one in measured}
+    for proof in proofs.values():
+        if not proof.parity.passed:
+            raise ParityError(proof.parity.failure(), proof.parity)
+    return proofs
+
+
+class _Measured:
+    """One file while it is compared."""
+
+    def __init__(self, model: Model, parity: Parity) -> None:
+        self.model, self.parity = model, parity
+        self.ranks: list[Array] = []
+
+    def add(self, batch: Batch, reference: Outputs) -> None:
+        candidate = self.model.run(batch.inputs)
+        self.parity.add(batch.ids, reference, candidate)
+        self.ranks.append(ranks(candidate.logits, batch.labels))
+
+    def proof(self, num_classes: int) -> Proof:
+        found = np.concatenate(self.ranks)
+        top1 = top_k(found, 1, num_classes)
+        if top1 is None:
+            raise ValueError("a classifier without classes")
+        return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
+
+
+def _try_batch_sizes(classifier: Classifier, metadata: Metadata, batch: Batch, measured: Sequence[_Measured]) -> None:
+    largest = max(BATCH_SIZES)
+    inputs = np.resize(batch.inputs, (largest, *batch.inputs.shape[1:]))
+    reference = python_outputs(classifier, metadata, inputs)
+    for one in measured:
+        for size in BATCH_SIZES:
+            expected = Outputs(*(array[:size] for array in reference))
+            one.parity.add_batch_size(expected, one.model.run(inputs[:size]))
+
+
+@torch.inference_mode()
+def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) -> Outputs:
+    """The Python module's answer to pixels uint8 ``(N, H, W, 3)`` or features ``(N, D)``.
+
+    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU.
+    """
+    return Outputs(*(output.numpy() for output in classifier(_tensor(metadata, inputs))))
+
+
+def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:
+    tensor = torch.from_numpy(inputs)
+    if metadata.input_format == "float-nchw":
+        tensor = tensor.permute(0, 3, 1, 2)
+    return tensor if metadata.input_format == "uint8-nhwc" else tensor.float()
+
+
+@torch.inference_mode()
+def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet) -> float:
+    """Check on a few images that the backbone that is deployed gives the features that the head was trained on.
+
+    Returns:
+        The largest difference over the largest cached feature.
+
+    Raises:
+        ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less).
+    """
+    few = dataclasses.replace(held_out.images, samples=held_out.images.samples[:FEATURE_IMAGES])
+    row = {sample: index for index, sample in enumerate(cached.ids("test"))}
+    features, _ = cached.arrays("test")
+    worst = 0.0
+    for batch in dataclasses.replace(held_out, images=few, unreadable=[]).batches(FEATURE_IMAGES):
+        known = [index for index, sample in enumerate(batch.ids) if sample in row]
+        expected = features[[row[batch.ids[index]] for index in known]].float()
+        found = classifier.body(_tensor(metadata, batch.inputs[known]))
+        difference = (found - expected).abs().max()
+        worst = max(worst, float(difference / expected.abs().max()))
+    if not worst <= FEATURE_TOLERANCE:
+        raise ParityError(
+            f"{cached.path}: the backbone's features of held-out images differ from the cached ones by {worst:.2%} "
+            f"(allowed {FEATURE_TOLERANCE:.0%}): the head was trained on something else; extract and train again"
+        )
+    return worst

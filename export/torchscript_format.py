@@ -1,0 +1,61 @@
+"""The TorchScript writer and reader.
+
+TorchScript is deprecated in torch: tracing, saving and loading each warn. It is kept, traced (never scripted), for
+libtorch clients. `quiet_torchscript` is the one place where that warning is handled.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..models.errors import InputError
+from .classifier import Classifier
+from .metadata import KEYS, Metadata
+
+DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
+
+
+@contextlib.contextmanager
+def quiet_torchscript() -> Iterator[None]:
+    """Do not repeat torch's own deprecation of TorchScript; everything else, TracerWarning too, comes through."""
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, FutureWarning):  # which one depends on torch's version
+            warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=category)
+        yield
+
+
+def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) -> None:
+    """Write a traced, frozen TorchScript file with the metadata as extra files. TorchScript is deprecated in torch.
+
+    Traced with a batch of 2; it takes any batch. Its output is the tuple (logits, topk_scores, topk_indices).
+    """
+    with quiet_torchscript(), torch.inference_mode():
+        traced: torch.jit.ScriptModule = torch.jit.trace(  # type: ignore[no-untyped-call]
+            classifier, classifier.example(), check_trace=False
+        )
+        torch.jit.save(torch.jit.freeze(traced), str(path), _extra_files=metadata.to_strings())
+
+
+def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.ScriptModule, dict[str, str]]:
+    """Open a TorchScript file.
+
+    Returns:
+        The module on ``device``, and its metadata as strings (empty where the file carries none).
+
+    Raises:
+        InputError: The file is damaged or no TorchScript.
+    """
+    extra: dict[str, Any] = dict.fromkeys(KEYS, "")
+    try:
+        with quiet_torchscript():
+            module: torch.jit.ScriptModule = torch.jit.load(  # type: ignore[no-untyped-call]
+                str(path), map_location=device, _extra_files=extra
+            )
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().split("\n", maxsplit=1)[0]
+        raise InputError(f"{path}: damaged or not TorchScript ({reason}); export it again") from None
+    return module, {key: bytes.decode(value) for key, value in extra.items() if value}
