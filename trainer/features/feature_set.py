@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -34,8 +34,8 @@ class FeatureSet:
     """
 
     path: Path
-    manifest: dict[str, Any]
-    columns: dict[str, Columns]
+    manifest: dict[str, Any] = field(repr=False)
+    columns: dict[str, Columns] = field(repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

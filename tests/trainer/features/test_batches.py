@@ -1,0 +1,103 @@
+import threading
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from headsmith.models import InputError, Preprocessing
+from headsmith.models.images import UnreadableImage
+from headsmith.trainer.features import image_batches, open_images
+from headsmith.trainer.features.threads import default_workers, ordered_map
+
+RECIPE = Preprocessing("shortest", (20, 20), (16, 16), "bilinear", (0.5,) * 3, (0.5,) * 3)
+
+
+@pytest.fixture(scope="module")
+def damaged(image_folder):
+    folder = image_folder({"cat": 7, "dog": 7})
+    (folder / "cat" / "001.png").write_text("not an image")
+    photo = folder / "dog" / "002.png"
+    photo.write_bytes(photo.read_bytes()[:100])
+    return open_images(folder, splits=False)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_batches_follow_the_image_set(damaged, workers):
+    reported = []
+    batches = list(image_batches(damaged, RECIPE, 5, workers=workers, on_unreadable=lambda *r: reported.append(r)))
+    readable = [s for s in damaged.samples if s.id not in ("cat/001.png", "dog/002.png")]
+    assert [name for batch in batches for name in batch.ids] == [s.id for s in readable]
+    assert np.concatenate([batch.labels for batch in batches]).tolist() == [s.label for s in readable]
+    assert [len(batch.ids) for batch in batches] == [4, 4, 4]
+    assert [name for name, _ in reported] == ["cat/001.png", "dog/002.png"]
+    assert reported[0][1] == "not a readable image (not an image format that PIL knows)"
+    assert "truncated" in reported[1][1] or "broken" in reported[1][1]
+
+
+def test_pixels_are_resized_and_cropped_rgb(damaged):
+    (batch,) = image_batches(damaged.split("test"), RECIPE, 99, on_unreadable=lambda *_: None)
+    assert batch.pixels.shape == (12, 16, 16, 3)
+    assert batch.pixels.dtype == np.uint8
+    image = damaged.read(0).resize((20, 20), Image.Resampling.BILINEAR).crop((2, 2, 18, 18))
+    assert np.array_equal(batch.pixels[0], np.asarray(image))
+
+
+def test_strict_stops_and_says_what_to_do(damaged):
+    with pytest.raises(UnreadableImage, match="cat/001.png: not a readable image.*run without --strict"):
+        list(image_batches(damaged, RECIPE, 5, strict=True))
+
+
+def test_unreadable_images_are_logged_unless_asked_for(damaged, caplog):
+    list(image_batches(damaged, RECIPE, 5))
+    assert "cat/001.png: left out: not a readable image" in caplog.text
+
+
+def test_a_batch_without_a_readable_image_is_skipped(image_folder):
+    folder = image_folder({"cat": 3})
+    for path in (folder / "cat").iterdir():
+        path.write_text("")
+    assert list(image_batches(open_images(folder, splits=False), RECIPE, 2)) == []
+
+
+@pytest.mark.parametrize(("batch_size", "workers", "flag"), [(0, 1, "--batch-size: 0"), (1, 0, "--workers: 0")])
+def test_sizes_below_one(damaged, batch_size, workers, flag):
+    with pytest.raises(InputError, match=f"{flag}, expected at least 1"):
+        next(image_batches(damaged, RECIPE, batch_size, workers=workers))
+
+
+@settings(deadline=None, max_examples=30)
+@given(items=st.lists(st.integers()), workers=st.integers(1, 4), ahead=st.integers(1, 9))
+def test_ordered_map_is_map(items, workers, ahead):
+    assert list(ordered_map(lambda item: item * 2, items, workers, ahead=ahead)) == [item * 2 for item in items]
+
+
+def test_ordered_map_runs_ahead_by_a_bound_and_stops_when_closed():
+    begun, lock = [], threading.Lock()
+
+    def work(item):
+        with lock:
+            begun.append(item)
+        return item
+
+    before = threading.active_count()
+    results = ordered_map(work, count(), 2, ahead=5)
+    assert [next(results), next(results)] == [0, 1]
+    results.close()
+    assert max(begun) <= 6
+    assert threading.active_count() == before
+
+
+def test_what_work_raises_comes_out_at_its_place():
+    results = ordered_map(lambda item: 1 // item, [1, 0, 1], 2, ahead=3)
+    assert next(results) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_workers_follow_the_affinity_mask(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3}, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert default_workers() == 2

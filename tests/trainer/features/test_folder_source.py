@@ -1,0 +1,173 @@
+import logging
+import os
+import shutil
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torchvision.datasets import ImageFolder
+
+from headsmith.models import InputError
+from headsmith.trainer.features import open_images
+from headsmith.trainer.features.samples import Sample, carve
+
+
+def splits(images):
+    return Counter(sample.split for sample in images.samples)
+
+
+def test_order_and_labels_are_torchvisions(image_folder):
+    folder = image_folder({str(number): 3 for number in range(12)})
+    images = open_images(folder, splits=False)
+    reference = ImageFolder(folder)
+    assert images.class_names == reference.classes
+    assert images.class_names.index("2") == 4  # as text: 0, 1, 10, 11, 2
+    assert [(str(folder / s.id), s.label) for s in images.samples] == reference.samples
+    assert splits(images) == {"test": 36}
+
+
+def test_missing_splits_are_carved_by_class_and_stay_the_same(image_folder):
+    folder = image_folder({"cat": 20, "dog": 3, "owl": 34})
+    images, again = open_images(folder), open_images(folder)
+    counts = Counter((images.class_names[s.label], s.split) for s in images.samples)
+    assert counts == {
+        ("cat", "train"): 16, ("cat", "val"): 2, ("cat", "test"): 2,
+        ("dog", "train"): 1, ("dog", "val"): 1, ("dog", "test"): 1,
+        ("owl", "train"): 28, ("owl", "val"): 3, ("owl", "test"): 3,
+    }  # fmt: skip
+    assert images.samples == again.samples
+    assert images.fingerprint == again.fingerprint
+    assert "carved from train" in images.split_rule
+    assert open_images(**images.source).samples == images.samples
+
+
+@settings(deadline=None)
+@given(counts=st.lists(st.integers(3, 40), min_size=2, max_size=6), missing=st.sets(st.sampled_from(["val", "test"])))
+def test_carving_keeps_every_sample_once_and_gives_each_split_of_each_class_one(counts, missing):
+    missing = sorted(missing, reverse=True)
+    samples = [Sample(f"{c}/{i}", c, "train") for c, count in enumerate(counts) for i in range(count)]
+    carved = carve(samples, [str(c) for c in range(len(counts))], missing)
+    assert sorted(s.id for s in carved) == sorted(s.id for s in samples)
+    for label, count in enumerate(counts):
+        found = Counter(s.split for s in carved if s.label == label)
+        assert set(found) == {"train", *missing}
+        assert all(found[split] == max(1, round(count / 10)) for split in missing)
+
+
+def test_own_splits_are_kept(image_folder):
+    layout = {"train": {"cat": 4, "dog": 5}, "validation": {"cat": 1, "dog": 1}, "test": {"dog": 2}}
+    images = open_images(image_folder(layout))
+    assert splits(images) == {"train": 9, "val": 2, "test": 2}
+    assert [s.id for s in images.split("test").samples] == ["test/dog/000.png", "test/dog/001.png"]
+    assert images.split_rule == "the source's own train, val and test"
+
+
+def test_only_the_missing_split_is_carved(image_folder):
+    images = open_images(image_folder({"train": {"cat": 20, "dog": 20}, "test": {"cat": 5, "dog": 5}}))
+    assert splits(images) == {"train": 36, "val": 4, "test": 10}
+
+
+def test_held_out_images_of_a_divided_folder_are_its_test_split(image_folder):
+    folder = image_folder({"train": {"cat": 4, "dog": 5}, "test": {"dog": 2}})
+    assert splits(open_images(folder, splits=False)) == {"test": 2}
+    with pytest.raises(InputError, match=r"divided into \['train'\] and has no test split"):
+        shutil.rmtree(folder / "test")
+        open_images(folder, splits=False)
+
+
+def test_a_class_may_be_called_train(image_folder):
+    assert open_images(image_folder({"bus": 4, "train": 4})).class_names == ["bus", "train"]
+
+
+def test_hidden_nested_upper_case_linked_and_unicode(image_folder, tmp_path, caplog):
+    folder = image_folder({"cat": 3, "dog": 3})
+    (folder / ".cache").mkdir()
+    (folder / "cat" / "._000.png").write_bytes(b"resource fork")
+    (folder / "cat" / "notes.txt").write_text("three cats")
+    (folder / "cat" / "000.png").rename(folder / "cat" / "000.PNG")
+    (folder / "dog" / "deep").mkdir()
+    shutil.copy(folder / "dog" / "000.png", folder / "dog" / "deep" / "ü.png")
+    (folder / "dog" / "loop").symlink_to(folder / "dog")
+    (folder / unicodedata.normalize("NFD", "zoë")).symlink_to(image_folder({"x": 3}) / "x")
+    with caplog.at_level(logging.WARNING):
+        images = open_images(folder)
+    assert images.class_names == ["cat", "dog", unicodedata.normalize("NFC", "zoë")]
+    assert Counter(s.label for s in images.samples) == {0: 3, 1: 4, 2: 3}
+    assert {"cat/000.PNG", "dog/deep/ü.png"} <= {s.id for s in images.samples}
+    assert "1 .txt" in caplog.text
+    assert all(images.read(row).mode == "RGB" for row in range(len(images)))
+
+
+def test_fingerprint_follows_content_not_place_or_time(image_folder, tmp_path):
+    folder = image_folder({"cat": 4, "dog": 4})
+    before = open_images(folder).fingerprint
+    shutil.copytree(folder, tmp_path / "copy")
+    assert open_images(tmp_path / "copy").fingerprint == before
+    image = tmp_path / "copy" / "cat" / "000.png"
+    stat, content = image.stat(), image.read_bytes()
+    image.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+    os.utime(image, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert image.stat().st_size == stat.st_size
+    assert open_images(tmp_path / "copy").fingerprint != before
+    image.write_bytes(content)
+    (tmp_path / "copy" / "cat").rename(tmp_path / "copy" / "kat")
+    assert open_images(tmp_path / "copy").fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({}, "no class folders; expected one folder of images for each class"),
+        ({"cat": 0, "dog": 3}, r"cat: class folder without an image \(holds no file\).*remove the folder"),
+        ({"cat": 9}, r"one class only \(cat\), expected at least 2"),
+        ({"cat": 2, "dog": 9}, r"too few images .*'cat' \(2\), expected at least 3 each; add images, or divide"),
+        ({"train": {"cat": 4, "dog": 4}, "test": {"cow": 1}}, "test has classes that train has no image of: cow"),
+        ({"train": {"cat": 4, "dog": 4}, "val": {"emu": 1, "fox": 1}}, "val has classes .* of: emu, fox"),
+        ({"test": {"cat": 4, "dog": 4}}, r"has no train split, found \['test'\]"),
+        ({"train": {"a": 4, "b": 4}, "val": {"a": 1}, "valid": {"a": 1}}, "'val' and 'valid' both mean val"),
+        ({"train": {"a": 4, "b": 4}, "cow": 3}, r"holds train beside folders of images \(cow\)"),
+        ({"train": 4, "test": 4}, "train: has images, but no class folders"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(image_folder, layout, message):
+    folder = image_folder(layout)
+    with pytest.raises(InputError, match=message) as caught:
+        open_images(folder)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_flat_folders_are_refused(image_folder):
+    folder = image_folder({"train": {"cat": 4, "dog": 4}})
+    with pytest.raises(InputError, match="cat: has images, but no class folders; expected one folder"):
+        open_images(folder / "train" / "cat")
+    with pytest.raises(InputError, match="cat: has images, but no class folders"):
+        open_images(folder / "train" / "cat", splits=False)
+    shutil.copy(folder / "train" / "cat" / "000.png", folder / "train" / "stray.png")
+    with pytest.raises(InputError, match=r"images outside of the class folders \(stray.png\)"):
+        open_images(folder)
+
+
+def test_missing_and_odd_paths_are_refused(tmp_path, image_folder):
+    with pytest.raises(InputError, match="nothing: no such folder"):
+        open_images(tmp_path / "nothing")
+    (tmp_path / "file.txt").write_text("")
+    with pytest.raises(InputError, match=r"file.txt: is a file, expected a folder of class folders"):
+        open_images(tmp_path / "file.txt")
+    folder = image_folder({"cat": 3, "dog": 3})
+    (folder / "dog" / "000.png").rename(folder / "dog" / os.fsdecode(b"\xff.png"))
+    with pytest.raises(InputError, match="the name is not UTF-8; rename it"):
+        open_images(folder)
+    (folder / "cat" / "photo.heic").write_bytes(b"")
+    for image in (folder / "cat").glob("*.png"):
+        image.unlink()
+    with pytest.raises(InputError, match=r"without an image \(holds only .heic files\)"):
+        open_images(folder)
+
+
+def test_two_unicode_forms_of_one_class_are_refused(image_folder):
+    folder = image_folder({unicodedata.normalize(form, "café"): 3 for form in ("NFC", "NFD")})
+    with pytest.raises(InputError, match="different Unicode forms; merge them"):
+        open_images(folder)
