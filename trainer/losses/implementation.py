@@ -1,18 +1,26 @@
 """Which implementation runs, and the one place where the two meet."""
 
+import importlib.util
+import os
+
+import torch
 from torch import Tensor
 
 from .reduction import reduce_rows
 from .reference import reference_losses
 from .settings import Settings
 
+_KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+_MOST_CANDIDATES = 128
 
-def implementation(impl: str, logits: Tensor) -> str:
+
+def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
     """The implementation that `impl` means for these logits.
 
     Args:
         impl: `auto`, `torch` or `triton`.
-        logits: any tensor of the device and type in question.
+        logits: any tensor of the device, type and shape in question.
+        m: number of candidates.
 
     Returns:
         `torch` or `triton`.
@@ -22,23 +30,44 @@ def implementation(impl: str, logits: Tensor) -> str:
     """
     if impl == "torch":
         return "torch"
-    obstacle = _obstacle(logits)
+    if impl == "auto" and logits.device.type != "cuda":
+        return "torch"
+    obstacle = _obstacle(logits, m)
     if impl == "triton" and obstacle:
         raise ValueError(f"impl is 'triton', but {obstacle}; expected impl='torch' or 'auto'")
     return "torch" if obstacle else "triton"
 
 
-def _obstacle(logits: Tensor) -> str:
-    return "the kernels are missing"
+def _obstacle(logits: Tensor, m: int) -> str:
+    """Why the kernels cannot run, or nothing."""
+    if importlib.util.find_spec("triton") is None:
+        return "triton is not installed"
+    if logits.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        return f"logits are on {logits.device.type}, and the kernels run on cuda"
+    if logits.dtype not in _KERNEL_DTYPES:
+        return f"logits are {logits.dtype}, and the kernels take bfloat16, float16 and float32"
+    if m > _MOST_CANDIDATES:
+        return f"there are {m} candidates, and the kernels keep at most {_MOST_CANDIDATES} in registers"
+    if logits.element_size() == 2 and logits.shape[1] > 65536:
+        return f"there are {logits.shape[1]} classes, and 16-bit logits pack with at most 65536"
+    return ""
 
 
 def label_losses(
     logits: Tensor, labels: Tensor, p_k: Tensor, settings: Settings, *, per_sample: bool, ignore_index: int
 ) -> Tensor:
     """The loss of each row, (B,), 0 where the label is ignored."""
-    if p_k.ndim == 2 and not per_sample:
-        p_k = p_k[labels.clamp(0, logits.shape[1] - 1)]
-    return reference_losses(logits, labels, p_k, settings, ignore_index)
+    return reduced_loss(
+        logits,
+        labels,
+        p_k,
+        settings,
+        per_sample=per_sample,
+        weight=None,
+        ignore_index=ignore_index,
+        reduction="none",
+        inplace=False,
+    )
 
 
 def reduced_loss(
@@ -53,11 +82,55 @@ def reduced_loss(
     reduction: str,
     inplace: bool,
 ) -> Tensor:
-    """The weighted and reduced loss for one label a row."""
-    implementation(settings.impl, logits)
-    losses = label_losses(logits, labels, p_k, settings, per_sample=per_sample, ignore_index=ignore_index)
+    """The weighted and reduced loss for one label a row; arguments as in `topk_cross_entropy`."""
+    m = settings.candidates(logits.shape[1])
+    if implementation(settings.impl, logits, 1 if settings.method == "softmax" else m) == "triton":
+        return _fused_loss(logits, labels, p_k, settings, m, per_sample, weight, ignore_index, reduction, inplace)
+    if p_k.ndim == 2 and not per_sample:
+        p_k = p_k[labels.clamp(0, logits.shape[1] - 1)]
+    losses = reference_losses(logits, labels, p_k, settings, ignore_index)
     weights = (labels != ignore_index).to(losses.dtype)
     if weight is not None:
         weights = weights * weight[labels.clamp(0, logits.shape[1] - 1)]
         losses = losses * weights
     return reduce_rows(losses, weights, reduction)
+
+
+def _fused_loss(
+    logits: Tensor,
+    labels: Tensor,
+    p_k: Tensor,
+    settings: Settings,
+    m: int,
+    per_sample: bool,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    inplace: bool,
+) -> Tensor:
+    from .kernels.op import topk_cross_entropy_op
+
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()
+    result: Tensor = topk_cross_entropy_op(
+        logits,
+        labels,
+        p_k,
+        weight,
+        settings.method,
+        m,
+        settings.beta(m),
+        settings.distribution,
+        settings.art_lambda,
+        settings.softsort_power,
+        settings.sinkhorn_iterations,
+        settings.sinkhorn_tolerance,
+        settings.top1_mode,
+        settings.softmax_over,
+        settings.floor,
+        per_sample,
+        ignore_index,
+        reduction,
+        inplace,
+    )[0]
+    return result

@@ -115,4 +115,4 @@ class Settings:
         """The inverse temperature for rows of m candidates."""
         if self.inverse_temperature is not None:
             return self.inverse_temperature
-        return default_inverse_temperature(self.method, self.distribution, m)
+        return default_inverse_temperature(self.method, self.distribution, self.m if self.m is not None else m)

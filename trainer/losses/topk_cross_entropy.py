@@ -205,6 +205,14 @@ class TopKCrossEntropy(nn.Module):
             inplace=self.inplace,
         )
 
+    @property
+    def inverse_temperature(self) -> float | None:
+        """The inverse temperature in use; None where it depends on the number of classes (`sinkhorn` with `m=None`)."""
+        settings = self.settings
+        if settings.m is None and settings.method == "sinkhorn":
+            return settings.inverse_temperature
+        return settings.beta(settings.m or 1)
+
     def extra_repr(self) -> str:
         """Every option, so that a log of the module repeats the run."""
         options = asdict(self.settings) | {"reduction": self.reduction, "ignore_index": self.ignore_index}

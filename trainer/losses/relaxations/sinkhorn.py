@@ -14,6 +14,19 @@ def squash(scores: Tensor) -> Tensor:
     return torch.sigmoid(centred / (1 + centred.square().mean(dim=-1, keepdim=True)).sqrt())
 
 
+def _targets(scores: Tensor) -> Tensor:
+    return torch.linspace(1, 0, scores.shape[-1], dtype=scores.dtype, device=scores.device)
+
+
+def _first_columns(squashed: Tensor, inverse_temperature: float) -> Tensor:
+    """Column potentials of the unregularised problem, whose plan is the sorting permutation: a warm start."""
+    ordered, order = squashed.sort(dim=-1, descending=True)
+    targets = _targets(squashed)
+    steps = (ordered[..., :-1] - ordered[..., 1:]) * (targets[:-1] + targets[1:])
+    sums = torch.nn.functional.pad(steps.cumsum(-1), (1, 0))
+    return (torch.empty_like(sums).scatter(-1, order, sums) + squashed.square()) * inverse_temperature
+
+
 def sinkhorn_log_plan(
     scores: Tensor, inverse_temperature: float, iterations: int, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,18 +35,18 @@ def sinkhorn_log_plan(
     Args:
         scores: (B, m) floating.
         inverse_temperature: 1 / regularisation, for squared cost.
-        iterations: at most this many, each one update of both potentials; differentiated as they ran.
+        iterations: at most this many, each one update of both potentials; differentiated as they ran, from a start that
+            is a constant to the gradient.
         tolerance: a row keeps its potentials once none of them moves by more than this.
 
     Returns:
-        log-kernel (B, m, m) with row r for rank r + 1, and the potentials (B, m) of ranks and of scores; the plan, scaled
-        so that its rows sum to 1, is exp(kernel + ranks + scores).
+        Logarithm of the kernel (B, m, m), its row r for rank r + 1, and the potentials (B, m) of ranks and of scores; the
+        plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
     """
-    m = scores.shape[-1]
-    targets = torch.linspace(1, 0, m, dtype=scores.dtype, device=scores.device)
-    kernel = (targets.unsqueeze(-1) - squash(scores).unsqueeze(-2)).square() * -inverse_temperature
-    columns = torch.zeros_like(scores)
-    rows = -torch.logsumexp(kernel, dim=-1)
+    squashed = squash(scores)
+    kernel = (_targets(scores).unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature
+    columns = _first_columns(squashed.detach(), inverse_temperature)
+    rows = -torch.logsumexp(kernel + columns.unsqueeze(-2), dim=-1)
     for _ in range(iterations - 1):
         new = -torch.logsumexp(kernel + rows.unsqueeze(-1), dim=-2)
         moving = (new - columns).detach().abs().amax(dim=-1, keepdim=True) > tolerance

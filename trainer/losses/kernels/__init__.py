@@ -1,0 +1,1 @@
+"""Fused Triton kernels; imported only when they are about to run, because Triton is not on every platform."""

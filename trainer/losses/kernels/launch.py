@@ -1,0 +1,192 @@
+"""Chooses shapes for the kernels and launches them."""
+
+from functools import cache
+from math import gcd
+
+import torch
+import triton
+from torch import Tensor
+
+from ..constants import on_device
+from ..relaxations.networks import network
+from ..settings import NETWORKS
+from .backward import backward_kernel, reduce_kernel
+from .forward import forward_kernel
+
+GROUP = 32
+TILE = 2048
+
+
+@cache
+def _tables(method: str, m: int, k: int, width: int) -> tuple[list[int], list[int], int]:
+    """Each layer's partners and sides, flattened, for `width` lanes."""
+    layers = network(method, m, k)
+    partners, sides = [], []
+    for layer in layers:
+        partner, side = list(range(width)), [0] * width
+        for low, high in layer:
+            partner[low], partner[high], side[low], side[high] = high, low, -1, 1
+        partners += partner
+        sides += side
+    return partners, sides, len(layers)
+
+
+def _vector(logits: Tensor) -> int:
+    """How many neighbouring columns are loaded at once: at most 16 bytes, where every row is aligned to that."""
+    widest = 16 // logits.element_size()
+    return gcd(gcd(logits.shape[1], logits.stride(0)), gcd(widest, logits.data_ptr() // logits.element_size() % widest))
+
+
+def forward(
+    logits: Tensor,
+    labels: Tensor,
+    p_k: Tensor,
+    weight: Tensor | None,
+    *,
+    method: str,
+    m: int,
+    beta: float,
+    distribution: str,
+    art_lambda: float,
+    softsort_power: float,
+    sinkhorn_iterations: int,
+    sinkhorn_tolerance: float,
+    top1_mode: str,
+    softmax_over: str,
+    floor: float,
+    per_sample: bool,
+    ignore_index: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Losses of rows and what the backward needs.
+
+    Args:
+        logits: (B, C) bfloat16, float16 or float32, neighbouring columns next to each other in memory.
+        labels: (B,) int64.
+        p_k: (K,), (C, K) or, where `per_sample`, (B, K), float32.
+        weight: (C,) or None.
+        method: the relaxation; the others are fields of `Settings`, with `m` at most C.
+
+    Returns:
+        weighted losses (B,), weights (B,), candidates' gradient (B, m), their columns (B, m) int32, and (B, 2) with the
+        softmax's share of the gradient and the row's log-sum-exp where the softmax runs over classes.
+    """
+    rows, classes = logits.shape
+    softmax = method == "softmax"
+    m = 1 if softmax else m
+    over_classes = softmax or (softmax_over == "classes" and top1_mode != "sort")
+    width = max(16, triton.next_power_of_2(m))
+    k = p_k.shape[-1]
+    vector = _vector(logits)
+    groups = max(triton.next_power_of_2(triton.cdiv(classes, GROUP)), 2)
+    tile_groups = min(groups, TILE // GROUP)
+    float32 = {"dtype": torch.float32, "device": logits.device}
+    losses, weights = torch.empty(rows, **float32), torch.empty(rows, **float32)
+    gradient = torch.empty(rows, m, **float32)
+    columns = torch.empty(rows, m, dtype=torch.int32, device=logits.device)
+    dense = torch.empty(rows if over_classes else 0, 2, **float32)
+    layers, partners, sides, stride = 0, labels, labels, 0
+    if method in NETWORKS:
+        flat_partners, flat_sides, layers = _tables(method, m, k, width)
+        partners, sides = on_device(
+            ("tables", method, m, k, width), [flat_partners, flat_sides], logits.device, torch.int32
+        )
+        stride = layers * 2 * width
+    elif method == "sinkhorn":
+        layers, stride = sinkhorn_iterations, sinkhorn_iterations * width
+    scratch = torch.empty(rows, stride, **float32)
+    if rows:
+        forward_kernel[(rows,)](
+            logits,
+            labels,
+            p_k,
+            weight if weight is not None else losses,
+            partners,
+            sides,
+            scratch,
+            losses,
+            weights,
+            gradient,
+            columns,
+            dense,
+            logits.stride(0) // vector,
+            classes // vector,
+            m,
+            k,
+            layers,
+            stride,
+            k if p_k.ndim == 2 and not per_sample else 0,
+            k if per_sample and p_k.ndim == 2 else 0,
+            ignore_index,
+            beta,
+            art_lambda,
+            softsort_power,
+            sinkhorn_tolerance,
+            floor,
+            METHOD=method,
+            DISTRIBUTION=distribution,
+            MODE=top1_mode,
+            OVER_CLASSES=over_classes,
+            LINEAR=softsort_power == 1,
+            FLOORED=floor > 0,
+            WEIGHTED=weight is not None,
+            WIDE=logits.element_size() == 4,
+            VECTOR=vector,
+            GROUP=GROUP,
+            TILE_GROUPS=tile_groups,
+            TILES=groups // tile_groups,
+            M=width,
+            RANKS=max(triton.next_power_of_2(k), 2),
+            num_warps=4 if method == "sinkhorn" and width > 32 else 1,
+        )
+    return losses, weights, gradient, columns, dense
+
+
+def reduce(losses: Tensor, weights: Tensor, mean: bool) -> tuple[Tensor, Tensor]:
+    """The sum or weighted mean of losses (B,) as a scalar, and the factor (1,) that the gradient takes for it."""
+    result, scale = losses.new_empty(()), losses.new_empty(1)
+    block = min(max(triton.next_power_of_2(len(losses)), 32), 4096)
+    reduce_kernel[(1,)](losses, weights, result, scale, len(losses), MEAN=mean, BLOCK=block, num_warps=4)
+    return result, scale
+
+
+def backward(
+    output: Tensor,
+    logits: Tensor | None,
+    upstream: Tensor,
+    scale: Tensor,
+    weights: Tensor,
+    gradient: Tensor,
+    columns: Tensor,
+    dense: Tensor,
+) -> None:
+    """Write the gradient by the logits to `output` (B, C), which may be `logits` itself.
+
+    `logits` are read only where the softmax runs over classes; None stands for them elsewhere.
+    """
+    rows, classes = output.shape
+    logits = output if logits is None else logits
+    if not rows:
+        return
+    vector = gcd(_vector(logits), _vector(output))
+    tile = min(triton.next_power_of_2(classes), TILE)
+    backward_kernel[(rows,)](
+        output,
+        logits,
+        upstream,
+        scale,
+        weights,
+        gradient,
+        columns,
+        dense,
+        logits.stride(0) // vector,
+        output.stride(0) // vector,
+        classes // vector,
+        gradient.shape[1],
+        upstream.stride(0) if upstream.ndim else 0,
+        OVER_CLASSES=len(dense) > 0,
+        VECTOR=vector,
+        TILE=tile,
+        TILES=triton.cdiv(classes, tile),
+        M=max(16, triton.next_power_of_2(gradient.shape[1])),
+        num_warps=1,
+    )
