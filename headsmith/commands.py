@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-INPUT_ERROR, PARITY_ERROR, INTERRUPTED = 2, 3, 130
+INPUT_ERROR, INTERRUPTED = 2, 130
 
 
 class Commands(TyperGroup):
@@ -31,12 +31,7 @@ class Commands(TyperGroup):
 
 def _exit_code(error: Exception) -> int | None:
     """The status that an error ends with; None for one that is no mistake of the user's."""
-    from .export import ParityError
-    from .models import InputError
-
-    if isinstance(error, ParityError):
-        return PARITY_ERROR
-    return INPUT_ERROR if isinstance(error, InputError | OSError) else None
+    return INPUT_ERROR if isinstance(error, OSError) else getattr(error, "exit_code", None)
 
 
 def _say(message: str) -> None:

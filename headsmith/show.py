@@ -4,15 +4,16 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .evaluate import EvalResult, Prediction
-from .export import Bundle
-from .trainer import FeatureSet, Run
+if TYPE_CHECKING:
+    from .evaluate import EvalResult, Prediction
+    from .export import Bundle
+    from .trainer import FeatureSet, Run
 
 LISTED = 10
 
@@ -34,7 +35,7 @@ def show_json(value: Any) -> None:
     console.print(json.dumps(value, indent=2, ensure_ascii=False, default=str), markup=False)
 
 
-def show_feature_set(features: FeatureSet) -> None:
+def show_feature_set(features: "FeatureSet") -> None:
     """Rows per split, and what could not be read."""
     rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest["splits"].items())
     console.print(
@@ -54,7 +55,7 @@ def _list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
         console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
 
 
-def show_run(run: Run) -> None:
+def show_run(run: "Run") -> None:
     """Accuracies of the kept head on validation and test."""
     results = run.record["results"]
     table = Table("split", "images", "top-1", "top-5")
@@ -68,7 +69,7 @@ def show_run(run: Run) -> None:
     console.print(table)
 
 
-def show_bundle(bundle: Bundle) -> None:
+def show_bundle(bundle: "Bundle") -> None:
     """The files of a bundle and how each compares with the Python module."""
     table = Table("file", "MB", "images", "largest difference", "top-1 equal", "top-5 sets equal", "flips")
     for name, report in bundle.manifest["parity"].items():
@@ -86,7 +87,7 @@ def show_bundle(bundle: Bundle) -> None:
     console.print(table)
 
 
-def show_result(result: EvalResult, as_json: bool) -> None:
+def show_result(result: "EvalResult", as_json: bool) -> None:
     """Accuracies with 95 % Wilson intervals, and speed."""
     if as_json:
         show_json(dataclasses.asdict(result))
@@ -100,7 +101,7 @@ def show_result(result: EvalResult, as_json: bool) -> None:
     _list_unreadable(result.unreadable)
 
 
-def show_predictions(predictions: Sequence[Prediction], as_json: bool) -> None:
+def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None:
     """The best labels of each image."""
     if as_json:
         show_json([dataclasses.asdict(prediction) for prediction in predictions])

@@ -13,7 +13,7 @@ from ..models.head import save_head
 from .config import TrainConfig
 from .features.feature_set import FeatureSet
 from .loop import Training
-from .losses import TopKCrossEntropy
+from .losses import TopKCrossEntropy, default_inverse_temperature
 from .run import CONFIG, FORMAT, HEAD, METRICS, RECORD, Run
 
 
@@ -87,24 +87,26 @@ def train(
 
 
 def _resolve(config: TrainConfig, num_classes: int) -> tuple[TopKCrossEntropy, TrainConfig]:
-    """The loss, and the settings with every default that it filled in."""
-    try:
-        criterion = TopKCrossEntropy(
-            p_k=config.p_k, method=config.loss, m=config.m, inverse_temperature=config.inverse_temperature
+    """The loss, and the settings with every default that it fills in."""
+    m = num_classes if config.m is None else min(config.m, num_classes)
+    if config.p_k is not None and len(config.p_k) > num_classes:
+        raise InputError(
+            f"--p-k: {len(config.p_k)} weights, for top-1 to top-{len(config.p_k)}, but only {num_classes} classes"
         )
+    try:
+        criterion = TopKCrossEntropy(config.p_k, config.loss, m, config.inverse_temperature)
     except (ValueError, TypeError) as error:
-        raise InputError(f"--loss {config.loss}: {error}") from error
-    p_k = tuple(float(weight) for weight in criterion.p_k)
-    if len(p_k) > num_classes:
-        raise InputError(f"--p-k: {len(p_k)} weights (top-1 to top-{len(p_k)}), but only {num_classes} classes")
+        raise InputError(f"--loss {config.loss}: {error}") from None
+    settings = criterion.settings
+    temperature = settings.inverse_temperature or default_inverse_temperature(config.loss, settings.distribution, m)
     resolved = dataclasses.replace(
         config,
-        p_k=p_k,
-        m=None if config.m is None else min(config.m, num_classes),
-        inverse_temperature=criterion.inverse_temperature,
+        p_k=tuple(float(weight) for weight in criterion.p_k),
+        m=m,
+        inverse_temperature=temperature,
         device=str(pick_device(config.device)),
     )
-    return criterion, resolved
+    return TopKCrossEntropy(resolved.p_k, resolved.loss, m, temperature), resolved
 
 
 def _record(feature_set: FeatureSet, config: TrainConfig, training: Training) -> dict[str, Any]:
@@ -112,6 +114,7 @@ def _record(feature_set: FeatureSet, config: TrainConfig, training: Training) ->
         "format": FORMAT,
         "format_version": 1,
         "class_names": feature_set.class_names,
+        "loss": dataclasses.asdict(training.criterion.settings) | {"p_k": list(config.p_k or ())},
         "backbone": feature_set.manifest["backbone"],
         "features": {
             "path": str(feature_set.path),
