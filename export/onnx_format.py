@@ -22,6 +22,8 @@ BATCH = "batch"
 class ExportError(RuntimeError):
     """The exporter could not write the file, or wrote one that must not be deployed."""
 
+    exit_code = 3
+
 
 def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset: int = OPSET) -> None:
     """Write one ONNX file: normalisation, network and top-k, with the metadata in ``metadata_props``.

@@ -20,6 +20,8 @@ class ParityError(RuntimeError):
         report: What was compared, where it was files.
     """
 
+    exit_code = 3
+
     def __init__(self, message: str, report: "ParityReport | None" = None) -> None:
         super().__init__(message)
         self.report = report

@@ -8,6 +8,9 @@ import timm
 import torch
 from PIL import Image
 
+from headsmith.export import Bundle, export_classifier
+from headsmith.trainer import Run, extract, train
+
 
 class TinyBackbone(NamedTuple):
     backbone: str
@@ -45,3 +48,25 @@ def draw_class(folder: Path, count: int, size: int) -> None:
     for number in range(count):
         noise = np.random.default_rng([number, ord(folder.name[0])]).integers(-40, 40, (size, size, 3))
         Image.fromarray((colour + noise).astype(np.uint8)).save(folder / f"{number:03d}.png")
+
+
+CLASSES = ("cat", "dog", "emu", "fox", "gnu", "hen")
+
+
+@pytest.fixture(scope="session")
+def tiny_run(
+    image_folder: Callable[..., Path], tiny_backbone: TinyBackbone, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
+    """A linear head trained on 6 classes of 20 images, of which a tenth each is held out for val and test."""
+    folder = tmp_path_factory.mktemp("run")
+    images = image_folder(dict.fromkeys(CLASSES, 20))
+    features = extract(images, out=folder / "features", **tiny_backbone._asdict())
+    return train(features, out=folder / "run", epochs=60, learning_rate=0.05, patience=60, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The exported `tiny_run`: ONNX and TorchScript, float NCHW. Read only; copy the folder to damage it."""
+    return export_classifier(
+        tiny_run, out=tmp_path_factory.mktemp("bundle") / "tiny", formats=("onnx", "torchscript")
+    )
