@@ -1,6 +1,8 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
 from .implementation import implementation
+from .linear import linear_topk_cross_entropy
+from .relaxed_topk import relaxed_topk
 from .settings import DISTRIBUTIONS, METHODS, default_inverse_temperature
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
 
@@ -10,5 +12,7 @@ __all__ = [
     "TopKCrossEntropy",
     "default_inverse_temperature",
     "implementation",
+    "linear_topk_cross_entropy",
+    "relaxed_topk",
     "topk_cross_entropy",
 ]

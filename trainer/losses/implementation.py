@@ -6,7 +6,7 @@ import os
 import torch
 from torch import Tensor
 
-from .reduction import reduce_rows
+from .reduction import reduce_rows, row_weights
 from .reference import reference_losses
 from .settings import Settings
 
@@ -89,11 +89,8 @@ def reduced_loss(
     if p_k.ndim == 2 and not per_sample:
         p_k = p_k[labels.clamp(0, logits.shape[1] - 1)]
     losses = reference_losses(logits, labels, p_k, settings, ignore_index)
-    weights = (labels != ignore_index).to(losses.dtype)
-    if weight is not None:
-        weights = weights * weight[labels.clamp(0, logits.shape[1] - 1)]
-        losses = losses * weights
-    return reduce_rows(losses, weights, reduction)
+    weights = row_weights(labels, weight, ignore_index, logits.shape[1])
+    return reduce_rows(losses if weight is None else losses * weights, weights, reduction)
 
 
 def _fused_loss(

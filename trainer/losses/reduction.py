@@ -2,11 +2,47 @@
 
 from torch import Tensor
 
+from .targets import is_soft
 
-def label_shares(labels: Tensor, ignore_index: int) -> Tensor:
-    """Each label's share of its row, (B, L) float32: equal over the labels that are not ignored, else 0."""
-    kept = labels != ignore_index
-    return kept.float() / kept.sum(dim=1, keepdim=True).clamp_min(1)
+
+def label_columns(
+    labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int
+) -> tuple[Tensor, Tensor]:
+    """Any form of labels as several labels a row, and what each of them counts.
+
+    Soft targets wait for the device, because the number of columns is the largest number of non-zero shares in a row.
+
+    Args:
+        labels: (B,), (B, L) integers, or (B, C) floating.
+        weight: (C,) class weights.
+        ignore_index: the label that is left out.
+        num_classes: C.
+
+    Returns:
+        labels (B, L) int64 and shares (B, L): equal shares of integer labels that are not ignored, a soft target's own
+        shares, each times its class weight; 0 fills up.
+    """
+    if is_soft(labels):
+        width = max(int((labels != 0).sum(dim=1).max()), 1) if len(labels) else 1
+        columns = labels.abs().topk(width, dim=1).indices
+        shares = labels.gather(1, columns)
+    else:
+        columns = labels.long().reshape(len(labels), -1)
+        kept = columns != ignore_index
+        shares = kept.float() / kept.sum(dim=1, keepdim=True).clamp_min(1)
+    if weight is not None:
+        shares = shares * weight[columns.clamp(0, num_classes - 1)]
+    return columns, shares
+
+
+def row_weights(labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int) -> Tensor:
+    """What each row counts in a mean, (B,): 0 if ignored, else its labels' mean class weight, or 1 for soft targets."""
+    if is_soft(labels):
+        return (labels != 0).any(dim=1).float()
+    if labels.ndim == 2:
+        return label_columns(labels, weight, ignore_index, num_classes)[1].sum(dim=1)
+    kept = (labels != ignore_index).float()
+    return kept if weight is None else kept * weight[labels.long().clamp(0, num_classes - 1)]
 
 
 def reduce_rows(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:

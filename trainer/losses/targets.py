@@ -59,19 +59,3 @@ def _check_range(labels: Tensor, num_classes: int, ignore_index: int) -> None:
             f"label {labels[tuple(row)].item()} in row {row[0].item()} is out of range, expected 0..{num_classes - 1} "
             f"or ignore_index {ignore_index} (labels span {labels.min().item()}..{labels.max().item()})"
         )
-
-
-def soft_columns(targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Soft targets as labels and their shares.
-
-    Waits for the device, because the number of columns is the largest number of non-zero shares in a row.
-
-    Args:
-        targets: (B, C) floating.
-
-    Returns:
-        labels (B, L) int64 and shares (B, L); a share of 0 fills up short rows.
-    """
-    width = max(int((targets != 0).sum(dim=1).max()), 1) if len(targets) else 1
-    top = targets.abs().topk(width, dim=1).indices
-    return top, targets.gather(1, top)

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from .implementation import label_losses, reduced_loss
 from .rank_weights import PK, as_p_k, check_length
-from .reduction import label_shares, reduce_rows
+from .reduction import label_columns, reduce_rows, row_weights
 from .settings import Settings, choice
-from .targets import check_labels, check_logits, is_soft, soft_columns
+from .targets import check_labels, check_logits
 
 
 def topk_cross_entropy(
@@ -292,23 +292,14 @@ def _mixture(
     label_smoothing: float,
 ) -> Tensor:
     """The loss as a weighted sum over several labels a row."""
-    if is_soft(labels):
-        columns, shares = soft_columns(labels)
-        counts = (shares != 0).any(dim=1).float()
-    else:
-        columns = labels.long().reshape(len(logits), -1)
-        shares = label_shares(columns, ignore_index)
-        counts = None
-    if weight is not None:
-        safe = columns.clamp(0, logits.shape[1] - 1)
-        shares = shares * weight[safe]
+    columns, shares = label_columns(labels, weight, ignore_index, logits.shape[1])
     losses = logits.new_zeros(len(logits), dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
     for column, share in zip(columns.unbind(1), shares.unbind(1), strict=True):
-        column = column.where(share != 0, ignore_index)
+        used = column.where(share != 0, ignore_index)
         losses = losses + share * label_losses(
-            logits, column, p_k, settings, per_sample=per_sample, ignore_index=ignore_index
+            logits, used, p_k, settings, per_sample=per_sample, ignore_index=ignore_index
         )
     if label_smoothing:
         uniform = logits.to(losses).logsumexp(dim=1) - logits.to(losses).mean(dim=1)
         losses = (1 - label_smoothing) * losses + label_smoothing * shares.sum(dim=1) * uniform
-    return reduce_rows(losses, shares.sum(dim=1) if counts is None else counts, reduction)
+    return reduce_rows(losses, row_weights(labels, weight, ignore_index, logits.shape[1]), reduction)

@@ -1,0 +1,58 @@
+"""The relaxed permutation itself, for research."""
+
+from torch import Tensor
+
+from .relaxations import log_permutation
+from .settings import METHODS, Settings, choice
+
+
+def relaxed_topk(
+    scores: Tensor,
+    k: int,
+    *,
+    method: str = "neuralsort",
+    inverse_temperature: float | None = None,
+    distribution: str = "logistic_phi",
+    art_lambda: float = 0.5,
+    softsort_power: float = 1.0,
+    sinkhorn_iterations: int = 30,
+    sinkhorn_tolerance: float = 1e-6,
+) -> Tensor:
+    """The first k rows of a relaxed permutation matrix.
+
+    Networks take the scores as they come, so that the result depends on their order.
+
+    Args:
+        scores: (B, n) floating; 16-bit scores are relaxed in float32.
+        k: number of ranks, 1..n.
+        method: a relaxation, any of `METHODS` but `softmax`.
+        inverse_temperature: 1 / tau, above 0; None takes the method's default.
+        distribution: for networks, the CDF of the comparators.
+        art_lambda: lambda of `logistic_phi`, in [0, 1).
+        softsort_power: exponent of SoftSort's distance.
+        sinkhorn_iterations: at most this many iterations.
+        sinkhorn_tolerance: where they stop.
+
+    Returns:
+        (B, k, n), [b, r, j] the probability that score j has rank r + 1; rows sum to 1.
+
+    Raises:
+        ValueError: an argument outside its range.
+        TypeError: scores that are not floating.
+    """
+    settings = Settings(
+        method=choice("method", method, METHODS[1:]),
+        m=None,
+        inverse_temperature=inverse_temperature,
+        distribution=distribution,
+        art_lambda=art_lambda,
+        softsort_power=softsort_power,
+        sinkhorn_iterations=sinkhorn_iterations,
+        sinkhorn_tolerance=sinkhorn_tolerance,
+    )
+    if not scores.is_floating_point():
+        raise TypeError(f"scores are {scores.dtype}, expected a floating type")
+    if scores.ndim != 2 or not 1 <= k <= scores.shape[1]:
+        raise ValueError(f"scores have shape {tuple(scores.shape)} and k is {k}, expected (B, n) and k in 1..n")
+    wide = scores if scores.element_size() == 8 else scores.float()
+    return log_permutation(wide, k, settings).exp()
