@@ -13,7 +13,8 @@ from ...models.images import UnreadableImage
 from .labels import map_labels
 from .samples import Listing, Sample, by_split, listed
 
-_DATA_FILES = ("*.parquet", "*.arrow", "*.tar", "metadata.csv", "metadata.jsonl", "metadata.parquet")
+_DATA_FILES = ("*.parquet", "*.arrow", "*.tar")
+_LABEL_FILES = ("metadata.csv", "metadata.jsonl")
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -21,8 +22,20 @@ def is_datasets_folder(path: Path) -> bool:
     """Whether a folder was saved by `datasets` or holds data files that it loads, rather than class folders."""
     if _is_saved(path):
         return True
-    places = [path, path / "data", path / "train", path / "test"]
-    return any(place.is_dir() and any(place.glob(pattern)) for place in places for pattern in _DATA_FILES)
+    places = [place for place in (path, path / "data", path / "train", path / "test") if place.is_dir()]
+    return any(
+        any(found for pattern in _DATA_FILES for found in place.glob(pattern))
+        or any(_names_files(place / name) for name in _LABEL_FILES)
+        for place in places
+    )
+
+
+def _names_files(path: Path) -> bool:
+    """Whether a file gives labels to images by their ``file_name``, as the image folders of `datasets` may."""
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return "file_name" in file.readline()
 
 
 def list_dataset(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:

@@ -29,6 +29,7 @@ from .samples import Sample
 from .shards import Shard, open_partial, plan, write_shard
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 Decoded = Iterator[tuple[Sample, Pixels | UnreadableImage]]
 
 
@@ -81,13 +82,14 @@ def extract(
     if dtype not in DTYPES:
         raise InputError(f"--dtype: {dtype!r} is not known; expected one of {list(DTYPES)}")
     out, target = Path(out), pick_device(device)
+    partial = out.resolve().with_name(f"{out.resolve().name}.partial")
     image_set = open_images(images, image_column=image_column, label_column=label_column)
     network = load_backbone(backbone, checkpoint=checkpoint, image_size=image_size)
     record = network.record()
     request = request_parts(record, image_set.fingerprint, image_set.split_rule, dtype)
-    partial = out.with_name(f"{out.name}.partial")
     if _is_there(out, request, overwrite):
         shutil.rmtree(partial, ignore_errors=True)
+        _check_strict(out, strict)
         return FeatureSet.load(out)
     with _full_disk_explained(partial):
         if overwrite and (partial / "request.json").is_file():
@@ -96,7 +98,9 @@ def extract(
         shards = plan(image_set)
         run = _Run(image_set, network.to(target), target, DTYPES[dtype], batch_size, strict)
         run.fill(partial, shards, workers)
-        publish(assemble(partial, shards, image_set, record, request), partial, out)
+        assembled = assemble(partial, shards, image_set, record, request)
+        _check_strict(assembled, strict)
+        publish(assembled, partial, out)
     return FeatureSet.load(out)
 
 
@@ -146,9 +150,13 @@ class _Run:
 
     @torch.inference_mode()
     def _features(self, pixels: Pixels, ids: list[str]) -> Tensor:
-        """Features ``(N, D)`` of pixels ``(N, H, W, 3)``, in the stored dtype, on the CPU."""
+        """Features ``(N, D)`` of pixels ``(N, H, W, 3)``, in the stored dtype, on the CPU.
+
+        Without TF32, so that they are those of the exported file, and of a CPU.
+        """
         batch = torch.from_numpy(pixels).to(self.device).permute(0, 3, 1, 2)
-        features: Tensor = self.network(batch).float()
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            features: Tensor = self.network(batch).float()
         stored = features.to(self.dtype)
         _check_finite(features, ids, "the backbone gives NaN or infinite features; check its weights and the image")
         _check_finite(stored, ids, f"a feature is beyond {self.dtype}'s range; extract with --dtype float32")
@@ -181,12 +189,22 @@ def _is_there(out: Path, request: dict[str, Any], overwrite: bool) -> bool:
     return True
 
 
+def _check_strict(folder: Path, strict: bool) -> None:
+    """Raise for images that an earlier run, which was not strict, left out."""
+    left_out = read_manifest(folder)["unreadable"]
+    if strict and left_out:
+        first = left_out[0]
+        raise UnreadableImage(
+            f"{first['id']}: {first['reason']} ({len(left_out)} in all); repair or remove it, or run without --strict"
+        )
+
+
 @contextmanager
 def _full_disk_explained(partial: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in _FULL:
             raise
         raise InputError(
             f"{partial}: the disk is full ({error.strerror}); the finished parts are kept: make room and run the same "

@@ -123,7 +123,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{path / MANIFEST}: format_version is {manifest.get('format_version')!r}, this headsmith reads "
             f"{FORMAT_VERSION}; extract again or use the headsmith that wrote it"
         )
-    needed = ("fingerprint", "request", "backbone", "class_names", "splits", "rows_sha256", "feature_dim", "dtype")
+    needed = (
+        "fingerprint",
+        "request",
+        "backbone",
+        "class_names",
+        "splits",
+        "rows_sha256",
+        "feature_dim",
+        "dtype",
+        "unreadable",
+    )
     missing = [key for key in needed if key not in manifest]
     if missing:
         raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; extract again")
@@ -153,7 +163,7 @@ def _check_finite(columns: Columns, where: str) -> None:
     bad = [
         start + int(row)
         for start in range(0, len(features), _BLOCK)
-        for row in (~torch.isfinite(features[start : start + _BLOCK]).all(dim=1)).nonzero().flatten()
+        for row in (~features[start : start + _BLOCK].abs().amax(dim=1).isfinite()).nonzero().flatten()
     ]
     if bad:
         first = ", ".join(columns.ids[row] for row in bad[:3])

@@ -69,7 +69,7 @@ def open_partial(folder: Path, request: dict[str, Any]) -> None:
     """
     expected = request | {"shard_rows": SHARD_ROWS}
     path = folder / "request.json"
-    if not path.exists() and folder.is_dir() and any(folder.iterdir()):
+    if not path.exists() and folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
         raise InputError(f"{folder}: is in the way and not an unfinished extraction (no request.json); move it away")
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists():

@@ -22,7 +22,9 @@ def folder(image_folder):
 
 @pytest.fixture(scope="module")
 def features(folder, tiny_backbone, tmp_path_factory):
-    return extract(folder, out=tmp_path_factory.mktemp("out") / "set", dtype="float32", **tiny_backbone._asdict())
+    return extract(
+        folder, out=tmp_path_factory.mktemp("out") / "set", dtype="float32", device="cpu", **tiny_backbone._asdict()
+    )
 
 
 def reference(tiny_backbone):
@@ -222,6 +224,13 @@ def test_real_photographs_under_lite0(tmp_path):
             words = " ".join(names.index_to_description(int(index)) for index in best[row])
             assert {"china": "monastery", "flower": "daisy"}[found.class_names[label]] in words
     assert Counter(found.manifest["splits"]) == {"train": 2, "val": 2, "test": 2}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_gives_the_features_of_the_cpu(folder, features, tiny_backbone, tmp_path):
+    found = extract(folder, out=tmp_path / "set", dtype="float32", device="cuda", **tiny_backbone._asdict())
+    for split in features.splits:
+        torch.testing.assert_close(found.arrays(split)[0], features.arrays(split)[0], atol=1e-5, rtol=1e-4)
 
 
 def test_nothing_is_printed(folder, tiny_backbone, tmp_path, capfd, caplog):

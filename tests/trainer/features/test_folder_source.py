@@ -86,6 +86,7 @@ def test_hidden_nested_upper_case_linked_and_unicode(image_folder, tmp_path, cap
     (folder / ".cache").mkdir()
     (folder / "cat" / "._000.png").write_bytes(b"resource fork")
     (folder / "cat" / "notes.txt").write_text("three cats")
+    (folder / "metadata.csv").write_text("class,photographer\ncat,Ann\n")
     (folder / "cat" / "000.png").rename(folder / "cat" / "000.PNG")
     (folder / "dog" / "deep").mkdir()
     shutil.copy(folder / "dog" / "000.png", folder / "dog" / "deep" / "ü.png")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headsmith.models import InputError
+from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, extraction, open_images, shards
 
 
@@ -165,6 +166,13 @@ def test_an_unfinished_extraction_of_something_else_is_refused(begun, folder, ti
     again = run(folder, begun, tiny_backbone, dtype="float32", overwrite=True)
     assert again.manifest["dtype"] == "float32"
     assert not begun.with_name("set.partial").exists()
+
+
+def test_strict_also_sees_what_an_earlier_run_left_out(begun, folder, unbroken, tiny_backbone):
+    for out in (begun, unbroken.path):
+        with pytest.raises(UnreadableImage, match=r"cat/004.png: not a readable image.*\(1 in all\).*without --strict"):
+            run(folder, out, tiny_backbone, strict=True)
+    assert not begun.exists()
 
 
 def test_another_batch_size_goes_on(begun, folder, unbroken, tiny_backbone):
