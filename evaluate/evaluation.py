@@ -65,7 +65,7 @@ def evaluate_classifier(
     else:
         held_out = held_out_images(
             data,
-            bundle.manifest["features"]["source"],
+            bundle.manifest,
             bundle.class_names,
             bundle.preprocessing,
             image_column=image_column,

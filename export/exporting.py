@@ -107,7 +107,7 @@ def _held_out(run: Run, metadata: Metadata, data: str | Path | None) -> HeldOut:
     features = run.record["features"]
     if metadata.head_only:
         return held_out_features(data or features["path"], metadata, metadata.labels)
-    return held_out_images(data, features["source"], metadata.labels, metadata.preprocessing)
+    return held_out_images(data, run.record, metadata.labels, metadata.preprocessing)
 
 
 def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:

@@ -1,6 +1,6 @@
 """Labelled inputs that no training saw, with the classes of a classifier: images, or cached features."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from ..models.sources import near
 from ..trainer.features.batches import image_batches
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.image_set import ImageSet, open_images
+from ..trainer.features.request import fingerprint, request_parts
 from .metadata import Metadata, identity
 from .runtime import Array
 
@@ -110,7 +111,7 @@ HeldOut = HeldOutImages | HeldOutFeatures
 
 def held_out_images(
     data: str | Path | None,
-    trained_on: dict[str, Any],
+    origin: Mapping[str, Any],
     labels: Sequence[str],
     preprocessing: Preprocessing,
     *,
@@ -122,8 +123,8 @@ def held_out_images(
 
     Args:
         data: A folder of class folders, all of which are held out; or a source with a test split; or the source of
-            the training, whose held-out part is taken. ``None`` means the latter.
-        trained_on: The keyword arguments of `open_images` that open the source of the training.
+            the training, wherever it is now, whose held-out part is taken. ``None`` means the latter where it was.
+        origin: The run's record, or the bundle's manifest: ``features``, ``backbone`` and ``results``.
         labels: The classifier's labels.
         preprocessing: Resize and crop.
         image_column: See `open_images`.
@@ -134,15 +135,30 @@ def held_out_images(
         InputError: No such images any more, none of them held out, or a class that the classifier does not know.
     """
     if data is None:
-        images = _training_source(trained_on)
+        images = _training_source(origin["features"]["source"])
     else:
-        images = open_images(data, image_column=image_column, label_column=label_column, splits=False)
-        if images.source["source"] == trained_on["source"]:
-            images = open_images(**trained_on).split("test")
+        columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
+        images = _held_out_part(data, origin, columns) or open_images(data, **columns, splits=False)
     where = str(images.source["source"])
     if not len(images):
         raise InputError(f"{where}: no held-out image in it")
     return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing, strict)
+
+
+def _held_out_part(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
+    """The test split of ``data`` where it is the source of the training: there, or with the same contents."""
+    features = origin["features"]
+    try:
+        images = open_images(data, **columns)
+    except InputError:
+        return None  # nothing to train on, so not the source of a training
+    held_out = images.split("test")
+    if images.source == features["source"]:
+        return held_out
+    if len(held_out) < origin["results"]["test"]["n"]:
+        return None  # spares hashing the images
+    parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
+    return held_out if fingerprint(parts) == features["fingerprint"] else None
 
 
 def _training_source(trained_on: dict[str, Any]) -> ImageSet:

@@ -67,6 +67,4 @@ def tiny_run(
 @pytest.fixture(scope="session")
 def tiny_bundle(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """The exported `tiny_run`: ONNX and TorchScript, float NCHW. Read only; copy the folder to damage it."""
-    return export_classifier(
-        tiny_run, out=tmp_path_factory.mktemp("bundle") / "tiny", formats=("onnx", "torchscript")
-    )
+    return export_classifier(tiny_run, out=tmp_path_factory.mktemp("bundle") / "tiny", formats=("onnx", "torchscript"))
