@@ -12,7 +12,7 @@ from ..export.held_out import Batch, HeldOut
 from ..export.parity import follows_logits
 from ..export.runtime import Array, Model, Outputs
 from ..models.errors import InputError
-from ..trainer.features.progress import progress
+from ..trainer.progress import progress
 
 
 @dataclass

@@ -11,7 +11,7 @@ import torch
 
 from ..models.errors import InputError
 from ..trainer.features.feature_set import FeatureSet
-from ..trainer.features.progress import progress
+from ..trainer.progress import progress
 from .accuracy import Share, ranks, top_k
 from .classifier import Classifier
 from .held_out import Batch, HeldOut, HeldOutImages

@@ -3,6 +3,7 @@
 What is heavy (torch, timm, onnxruntime) is imported inside the commands, so that ``headsmith --help`` is quick.
 """
 
+import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +55,8 @@ def options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Train heads on frozen backbones, export them, and measure the exported file."""
+    logging.basicConfig(format="headsmith: %(message)s", level=logging.ERROR)
+    logging.getLogger("headsmith").setLevel(logging.WARNING)
 
 
 @app.command()
@@ -139,7 +142,7 @@ def train(
     head: Annotated[str, typer.Option(help="Kind of head: linear.")] = "linear",
     epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 100,
     batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 512,
-    learning_rate: Annotated[float, typer.Option(help="Adam's step size.")] = 1e-3,
+    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size. [default: the loss's]")] = None,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation accuracy.")] = 10,
     seed: Annotated[int, typer.Option(help="Fixes the order of the rows.")] = 0,
     device: Device = "auto",

@@ -50,7 +50,7 @@ def _list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
         return
     console.print(f"[yellow]{len(unreadable)} unreadable, left out:[/]")
     for entry in unreadable[:LISTED]:
-        console.print(f"  {entry['reason']}", markup=False)
+        console.print(f"  {entry['id']}: {entry['reason']}", markup=False)
     if len(unreadable) > LISTED:
         console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
 

@@ -1,5 +1,6 @@
 """Heads: feature (N, D) to logits (N, C), and the file that holds one."""
 
+import json
 from pathlib import Path
 
 import safetensors.torch
@@ -33,6 +34,7 @@ class Linear(nn.Module):
         return nn.functional.linear(features, self.weight, self.bias)
 
 
+METADATA = "headsmith.head"
 HEADS = {Linear.kind: Linear}
 
 
@@ -50,14 +52,10 @@ def build_head(kind: str, in_features: int, num_classes: int) -> Linear:
 def save_head(head: Linear, path: str | Path) -> None:
     """Write a head as safetensors, its kind and sizes in the file's metadata, atomically."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in head.state_dict().items()}
-    metadata = {
-        "format": "headsmith.head",
-        "kind": head.kind,
-        "in_features": str(head.in_features),
-        "num_classes": str(head.num_classes),
-    }
+    shape = {"kind": head.kind, "in_features": head.in_features, "num_classes": head.num_classes}
     with new_file(path) as temporary:
-        safetensors.torch.save_file(tensors, temporary, metadata)
+        # One key: safetensors writes several in an order of its own, and equal heads must be equal files.
+        safetensors.torch.save_file(tensors, temporary, {METADATA: json.dumps(shape)})
 
 
 def load_head(path: str | Path) -> Linear:
@@ -74,9 +72,9 @@ def load_head(path: str | Path) -> Linear:
         tensors = safetensors.torch.load_file(path)
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: damaged or not safetensors ({error})") from None
-    if metadata.get("format") != "headsmith.head":
-        raise InputError(f"{path}: metadata `format` is {metadata.get('format')!r}, expected 'headsmith.head'")
-    head = build_head(metadata["kind"], int(metadata["in_features"]), int(metadata["num_classes"]))
+    if METADATA not in metadata:
+        raise InputError(f"{path}: metadata {sorted(metadata)}, expected {METADATA!r}; not a head of headsmith's")
+    head = build_head(**json.loads(metadata[METADATA]))
     try:
         head.load_state_dict(tensors)
     except RuntimeError as error:

@@ -1,8 +1,7 @@
 """Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision."""
 
-import difflib
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from safetensors.torch import load_file
 from timm.data import resolve_data_config
 from torch import Tensor, nn
 
-from .errors import InputError
+from .errors import InputError, near
 from .preprocessing import Preprocessing
 
 LITE0 = "tf_efficientnet_lite0"
@@ -189,9 +188,3 @@ def _no_weights(spec: str, error: Exception) -> InputError:
 def first_line(error: Exception) -> str:
     """The first line of an error's text, or its type where it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """A hint with the names closest to a mistyped one, or nothing."""
-    found = difflib.get_close_matches(name, list(known), n=3)
-    return f"; did you mean {' or '.join(found)}?" if found else ""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
 from ..models.errors import InputError
@@ -16,7 +15,7 @@ from .accuracy import label_ranks
 from .config import TrainConfig
 from .features.feature_set import FeatureSet
 from .losses import TopKCrossEntropy
-from .progress import console
+from .progress import progress
 
 EVALUATION_ROWS = 8192
 
@@ -59,12 +58,12 @@ class Training:
     def run(self, metrics: Path) -> None:
         """Train until the validation accuracy stops rising, then score the test split."""
         start = time.perf_counter()
-        with metrics.open("w", encoding="utf-8") as log, _progress() as progress:
-            task = progress.add_task(f"training {self.config.loss}", total=self.config.epochs, status="")
+        title, epochs = f"Training {self.config.loss}", self.config.epochs
+        with metrics.open("w", encoding="utf-8") as log, progress(title, epochs, "epochs") as advance:
             for epoch in range(1, self.config.epochs + 1):
                 row = self._epoch(epoch) | {"seconds": round(time.perf_counter() - start, 3)}
                 log.write(json.dumps(row) + "\n")
-                progress.update(task, advance=1, status=f"loss {row['loss']:.4f}  val top-1 {row['val']['top1']:.1%}")
+                advance(1, f"loss {row['loss']:.4f}  val top-1 {row['val']['top1']:.1%}")
                 if self._improves(row):
                     self.best, self.best_head = row, copy.deepcopy(self.head)
                 elif epoch - self.best["epoch"] >= self.config.patience:
@@ -121,15 +120,3 @@ def _merit(row: dict[str, Any]) -> tuple[float, float]:
 
 def _share(rank: Tensor, k: int) -> float:
     return float((rank < k).double().mean())
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("epoch {task.completed}/{task.total}"),
-        TextColumn("{task.fields[status]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )

@@ -10,7 +10,7 @@ from ..models.environment import describe_device, pick_device, versions
 from ..models.errors import InputError
 from ..models.files import new_folder, sha256_file, write_json
 from ..models.head import save_head
-from .config import TrainConfig
+from .config import LEARNING_RATES, TrainConfig
 from .features.feature_set import FeatureSet
 from .loop import Training
 from .losses import TopKCrossEntropy, default_inverse_temperature
@@ -28,7 +28,7 @@ def train(
     head: str = TrainConfig.head,
     epochs: int = TrainConfig.epochs,
     batch_size: int = TrainConfig.batch_size,
-    learning_rate: float = TrainConfig.learning_rate,
+    learning_rate: float | None = TrainConfig.learning_rate,
     patience: int = TrainConfig.patience,
     seed: int = TrainConfig.seed,
     device: str = TrainConfig.device,
@@ -88,25 +88,28 @@ def train(
 
 def _resolve(config: TrainConfig, num_classes: int) -> tuple[TopKCrossEntropy, TrainConfig]:
     """The loss, and the settings with every default that it fills in."""
-    m = num_classes if config.m is None else min(config.m, num_classes)
-    if config.p_k is not None and len(config.p_k) > num_classes:
-        raise InputError(
-            f"--p-k: {len(config.p_k)} weights, for top-1 to top-{len(config.p_k)}, but only {num_classes} classes"
-        )
     try:
-        criterion = TopKCrossEntropy(config.p_k, config.loss, m, config.inverse_temperature)
+        asked = TopKCrossEntropy(config.p_k, config.loss, config.m, config.inverse_temperature)
     except (ValueError, TypeError) as error:
         raise InputError(f"--loss {config.loss}: {error}") from None
-    settings = criterion.settings
-    temperature = settings.inverse_temperature or default_inverse_temperature(config.loss, settings.distribution, m)
+    p_k = tuple(float(weight) for weight in asked.p_k)
+    if len(p_k) > num_classes:
+        raise InputError(
+            f"--p-k: {len(p_k)} weights, for top-1 to top-{len(p_k)}, but only {num_classes} classes; give fewer"
+        )
+    m = num_classes if config.m is None else min(config.m, num_classes)
+    temperature = config.inverse_temperature
+    if temperature is None:
+        temperature = default_inverse_temperature(config.loss, asked.settings.distribution, m)
     resolved = dataclasses.replace(
         config,
-        p_k=tuple(float(weight) for weight in criterion.p_k),
+        p_k=p_k,
         m=m,
         inverse_temperature=temperature,
+        learning_rate=config.learning_rate or LEARNING_RATES[config.loss],
         device=str(pick_device(config.device)),
     )
-    return TopKCrossEntropy(resolved.p_k, resolved.loss, m, temperature), resolved
+    return TopKCrossEntropy(p_k, config.loss, m, temperature), resolved
 
 
 def _record(feature_set: FeatureSet, config: TrainConfig, training: Training) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The glyph set: a class is a character, a sample is that character in one of matplotlib's font faces.
 
-Faces, not samples, are held out: training sees DejaVu faces only, the test split is the STIX family. Characters that look alike (Latin A, Greek Alpha, Cyrillic A) stay apart as
-classes: they are the reason why top-5 exists.
+Faces, not samples, are held out: training sees DejaVu faces only, the test split is the STIX family. Characters that
+look alike (Latin A, Greek Alpha, Cyrillic A) stay apart as classes: they are the reason why top-5 exists.
 """
 
 import unicodedata
@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
-from rich.progress import track
 
 from ..models.errors import InputError
 from ..models.files import new_folder
-from ..trainer.progress import console
+from ..trainer.progress import progress
 
 CANVAS, FONT_SIZE, BASELINE = 112, 64, 78
 VAL_FACES = ("DejaVuSerif-Italic", "STIXGeneralBolIta")
@@ -42,15 +41,15 @@ def draw_glyphs(out: str | Path, classes: int) -> Path:
         return out
     faces = find_faces()
     characters = choose_characters(faces, classes)
-    with new_folder(out) as folder:
-        for name in track(list(faces), "drawing glyphs", console=console, transient=True):
-            path, covered = faces[name]
+    with new_folder(out) as folder, progress("Drawing glyphs", len(faces), "faces") as advance:
+        for name, (path, covered) in faces.items():
             font = ImageFont.truetype(path, FONT_SIZE)
             for character in characters:
                 if character in covered:
                     target = folder / split_of(name) / class_name(character) / f"{name}.png"
                     target.parent.mkdir(parents=True, exist_ok=True)
                     draw(character, font).save(target)
+            advance(1)
     return out
 
 

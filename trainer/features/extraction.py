@@ -19,11 +19,11 @@ from ...models.errors import InputError
 from ...models.files import read_json
 from ...models.images import UnreadableImage
 from ...models.preprocessing import Normalize
+from ..progress import progress
 from .assembly import assemble, publish
 from .batches import Pixels, check_at_least_one, decode, gather
 from .feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
 from .image_set import ImageSet, open_images
-from .progress import progress
 from .request import differences, request_parts
 from .samples import Sample
 from .shards import Shard, open_partial, plan, write_shard

@@ -12,9 +12,9 @@ from PIL import Image
 
 from ...models.errors import InputError
 from ...models.images import open_image
+from ..progress import progress
 from .datasets_source import is_datasets_folder, list_dataset
 from .folder_source import list_folder
-from .progress import progress
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed
 from .threads import default_workers, ordered_map
 

@@ -1,0 +1,55 @@
+import shutil
+
+import pytest
+import torch
+import yaml
+
+from headsmith.models import InputError, save_head
+from headsmith.trainer import Run, TrainConfig
+
+
+@pytest.fixture
+def run(tiny_run, tmp_path):
+    """A copy that may be damaged."""
+    return shutil.copytree(tiny_run.path, tmp_path / "run")
+
+
+def test_it_loads_and_says_what_it_came_from(run, tiny_run):
+    loaded = Run.load(run)
+    assert torch.equal(loaded.head.weight, tiny_run.head.weight)
+    assert loaded.class_names == ["cat", "dog", "emu", "fox", "gnu", "hen"]
+    assert loaded.record["backbone"]["spec"] == "timm:test_resnet"
+    assert loaded.record["features"]["fingerprint"]
+
+
+@pytest.mark.parametrize("part", ["head.safetensors", "config.yaml", "run.json"])
+def test_a_missing_part_is_named(run, part):
+    (run / part).unlink()
+    with pytest.raises(InputError, match=rf"{part}: not found"):
+        Run.load(run)
+
+
+def test_no_run_folder(tmp_path):
+    with pytest.raises(InputError, match=r"gone: no such run folder; `headsmith train` makes one"):
+        Run.load(tmp_path / "gone")
+
+
+def test_the_head_of_another_run_is_refused(run, tiny_run):
+    other = tiny_run.head
+    with torch.no_grad():
+        other.bias[0] += 1
+        save_head(other, run / "head.safetensors")
+        other.bias[0] -= 1
+    with pytest.raises(InputError, match=r"not the head that run\.json describes"):
+        Run.load(run)
+
+
+def test_a_config_with_an_unknown_key_is_refused(tmp_path):
+    TrainConfig().save(tmp_path / "config.yaml")
+    values = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(values | {"lr": 1}))
+    with pytest.raises(InputError, match=r"config.yaml: 'lr' is no setting; expected some of .*'learning_rate'"):
+        TrainConfig.load(tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_text("a: [")
+    with pytest.raises(InputError, match="not valid YAML"):
+        TrainConfig.load(tmp_path / "config.yaml")

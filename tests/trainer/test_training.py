@@ -1,0 +1,187 @@
+"""Training on scikit-learn's digits: real data, and scikit-learn's own answer beside ours."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import top_k_accuracy_score
+
+from headsmith.models import InputError
+from headsmith.models.head import Linear
+from headsmith.trainer import FeatureSet, Run, TrainConfig, train
+from headsmith.trainer.features.columns import Columns
+
+QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
+
+
+def feature_set(features, labels, classes: int, splits=(0.6, 0.2)) -> FeatureSet:
+    """Rows in their order: the first 60 % train, then 20 % val, then test."""
+    cuts = np.cumsum([int(share * len(labels)) for share in splits])
+    ids = [f"{row:04d}" for row in range(len(labels))]
+    columns = {
+        name: Columns([ids[row] for row in rows], labels[rows].astype(np.int64), features[rows].astype(np.float32))
+        for name, rows in zip(("train", "val", "test"), np.split(np.arange(len(labels)), cuts), strict=True)
+    }
+    manifest = {
+        "class_names": [str(name) for name in range(classes)],
+        "splits": {name: len(split.ids) for name, split in columns.items()},
+        "feature_dim": features.shape[1],
+        "dtype": "float32",
+        "backbone": {"spec": "none"},
+        "source": {"source": "digits"},
+        "fingerprint": "digits",
+    }
+    return FeatureSet(Path("digits"), manifest, columns)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    pixels, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))  # the file goes writer by writer
+    return feature_set(pixels[order] / 16, labels[order], classes=10)
+
+
+def logits_of(run: Run, digits: FeatureSet, split: str) -> tuple[np.ndarray, np.ndarray]:
+    features, labels = digits.arrays(split)
+    with torch.inference_mode():
+        return run.head(features).numpy(), labels.numpy()
+
+
+@pytest.mark.parametrize("loss", [{"loss": "softmax"}, {"loss": "neuralsort", "p_k": (0.5, 0.5)}])
+def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
+    features, labels = digits.arrays("test")
+    peer = LogisticRegression(max_iter=2000, C=10).fit(*digits.arrays("train")).predict_proba(features)
+    run = train(digits, out=tmp_path / "run", epochs=60, learning_rate=0.02, device="cpu", **loss)
+    expected = sum(w * top_k_accuracy_score(labels, peer, k=k) for k, w in enumerate(run.config.p_k, start=1))
+    assert run.record["results"]["test"]["score"] > expected - 0.02
+
+
+def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path):
+    features, labels = digits.arrays("train")
+    head = Linear(64, 10)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.01)
+    torch.nn.functional.cross_entropy(head(features), labels).backward()
+    optimizer.step()
+    run = train(digits, out=tmp_path / "run", epochs=1, batch_size=len(labels), learning_rate=0.01, device="cpu")
+    torch.testing.assert_close(run.head.weight, head.weight.detach(), atol=1e-6, rtol=0)
+
+
+def test_reported_accuracies_are_those_of_the_saved_head(digits, tmp_path):
+    run = train(digits, out=tmp_path / "run", **QUICK)
+    for split in ("val", "test"):
+        logits, labels = logits_of(run, digits, split)
+        for k in (1, 5):
+            expected = top_k_accuracy_score(labels, logits, k=k, labels=range(10))
+            assert run.record["results"][split][f"top{k}"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_best_epoch_is_kept_and_patience_ends_the_run(digits, tmp_path):
+    run = train(digits, out=tmp_path / "run", epochs=50, learning_rate=5.0, patience=2, seed=1, device="cpu")
+    rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    scores = [row["val"]["score"] for row in rows]
+    best = run.record["results"]["best_epoch"]
+    assert scores[best - 1] == max(scores)
+    assert len(rows) == best + 2 < 50
+    assert run.record["results"]["val"] == rows[best - 1]["val"]
+    assert all("test" not in row for row in rows)
+
+
+def test_selection_weighs_the_accuracies_by_p_k(digits, tmp_path):
+    run = train(digits, out=tmp_path / "run", loss="neuralsort", p_k=(0.25, 0, 0, 0, 0.75), **QUICK)
+    val = run.record["results"]["val"]
+    assert val["score"] == pytest.approx(0.25 * val["top1"] + 0.75 * val["top5"])
+
+
+def test_a_seed_fixes_the_head(digits, tmp_path):
+    hashes = [
+        train(digits, out=tmp_path / name, seed=seed, **QUICK).record["head_sha256"]
+        for name, seed in (("a", 3), ("b", 3), ("c", 4))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_the_config_spells_out_every_value(digits, tmp_path):
+    run = train(digits, out=tmp_path / "run", loss="neuralsort", **QUICK)
+    config = yaml.safe_load((run.path / "config.yaml").read_text())
+    assert None not in config.values()
+    assert config["p_k"] == [0.5, 0, 0, 0, 0.5]
+    assert config["m"] == 10  # 16 asked, 10 classes
+    assert None not in run.record["loss"].values()
+    assert TrainConfig.load(run.path / "config.yaml") == run.config
+
+
+def test_three_classes_have_no_top5(tmp_path):
+    generator = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    three = feature_set(generator.normal(size=(60, 4)) + labels[:, None], labels, classes=3)
+    results = train(three, out=tmp_path / "run", **QUICK).record["results"]
+    assert results["test"]["top5"] is None
+    assert 0 <= results["test"]["top1"] <= 1
+    with pytest.raises(InputError, match="5 weights, for top-1 to top-5, but only 3 classes"):
+        train(three, out=tmp_path / "five", loss="neuralsort", p_k=(0.5, 0, 0, 0, 0.5))
+    with pytest.raises(InputError, match="5 weights, for top-1 to top-5, but only 3 classes"):
+        train(three, out=tmp_path / "five", loss="neuralsort")
+    assert not (tmp_path / "five").exists()
+
+
+def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
+    labels = np.array([0, 1] * 30 + [0, 1, 2, 2] * 10)
+    rows = feature_set(np.eye(3)[labels], labels, classes=3)
+    run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu")
+    assert run.head.num_classes == 3
+    assert run.record["results"]["test"]["top1"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": "neuralsrt"}, "--loss neuralsrt: .*did you mean 'neuralsort'"),
+        ({"loss": "neuralsort", "p_k": (0.5, 0.4)}, "--loss neuralsort: p_k .*sum"),
+        ({"loss": "neuralsort", "p_k": (1.5, -0.5)}, "--loss neuralsort: p_k"),
+        ({"loss": "neuralsort", "m": 3}, "--loss neuralsort: .*5.*m"),
+        ({"loss": "neuralsort", "inverse_temperature": 0.0}, "inverse_temperature is 0"),
+        ({"head": "mlpp"}, "--head: 'mlpp' is not known; expected one of linear"),
+        ({"epochs": 0}, "epochs: 0 found, expected a number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate: nan found"),
+        ({"device": "tpu"}, "--device: 'tpu' is not known"),
+    ],
+)
+def test_settings_that_do_not_fit(digits, tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
+        train(digits, out=tmp_path / "run", **change)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_cuda_that_is_not_there(digits, tmp_path):
+    with pytest.raises(InputError, match=r"--device cuda: torch .* finds no CUDA device"):
+        train(digits, out=tmp_path / "run", device="cuda")
+
+
+def test_a_loss_that_overflows_says_so(digits, tmp_path):
+    with pytest.raises(InputError, match=r"the loss is (nan|inf) in epoch 1; lower --learning-rate"):
+        train(digits, out=tmp_path / "run", learning_rate=1e37, epochs=1, device="cpu")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_nothing(digits, tmp_path, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headsmith.trainer.loop.Training._score", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(digits, out=tmp_path / "run", **QUICK)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_run_is_kept_unless_told(digits, tmp_path):
+    first = train(digits, out=tmp_path / "run", seed=1, **QUICK)
+    with pytest.raises(InputError, match=r"run: exists already"):
+        train(digits, out=tmp_path / "run", seed=2, **QUICK)
+    assert Run.load(tmp_path / "run").record == first.record
+    assert train(digits, out=tmp_path / "run", seed=2, overwrite=True, **QUICK).config.seed == 2
