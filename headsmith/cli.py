@@ -71,7 +71,7 @@ def doctor(json: Json = False) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
     classes: Annotated[int | None, typer.Option(help="Characters. [default: 1000, with --quick 100]")] = None,
-    quick: Annotated[bool, typer.Option(help="Fewer classes and epochs.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer classes.")] = False,
 ) -> None:
     """Glyphs from matplotlib's fonts to two measured classifiers: the whole way, with nothing to download."""
     from .demo.demo import run_demo

@@ -38,7 +38,7 @@ def draw_picture(first: Bundle, second: Bundle, test: Path, out: Path) -> Path:
         for row, bundle in ((1, first), (2, second)):
             for column, prediction in enumerate(predict(bundle, glyphs)):
                 _show_scores(axes[row, column], prediction, truth=glyphs[column].parent.name)
-            axes[row, 0].set_ylabel(bundle.manifest["loss"]["loss"])
+            axes[row, 0].set_ylabel(bundle.manifest["training"]["loss"])
         with new_file(out) as temporary:
             figure.savefig(temporary, dpi=110, format="png")
     return out
