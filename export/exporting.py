@@ -159,6 +159,7 @@ def _manifest(
             "kind": run.head.kind,
             "in_features": run.head.in_features,
             "num_classes": run.head.num_classes,
+            "sha256": run.record["head_sha256"],
         },
         "training": asdict(run.config),
         "results": run.record["results"],

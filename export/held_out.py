@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..models.errors import InputError
+from ..models.errors import InputError, near
 from ..models.preprocessing import Preprocessing
-from ..models.sources import near
 from ..trainer.features.batches import image_batches
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.image_set import ImageSet, open_images

@@ -14,6 +14,7 @@ import headsmith.export.exporting as exporting
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ExportError, ParityError, export_classifier
 from headsmith.models import InputError, Linear, backbone_from_record
+from headsmith.models.files import sha256_file
 from headsmith.models.head import save_head
 from headsmith.trainer import Run
 
@@ -42,7 +43,8 @@ def test_every_held_out_image_agrees(tiny_run, tiny_bundle):
 
 def test_manifest(tiny_run, tiny_bundle):
     manifest = tiny_bundle.manifest
-    assert manifest["head"] == {"kind": "linear", "in_features": 96, "num_classes": 6}
+    sha256 = sha256_file(tiny_run.path / "head.safetensors")
+    assert manifest["head"] == {"kind": "linear", "in_features": 96, "num_classes": 6, "sha256": sha256}
     assert manifest["training"]["loss"] == "softmax"
     assert manifest["features"]["fingerprint"] == tiny_run.record["features"]["fingerprint"]
     assert manifest["input"]["shape"] == ["batch", 3, 32, 32]
