@@ -1,10 +1,5 @@
 """The ONNX writer."""
 
-import contextlib
-import io
-import logging
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
@@ -41,6 +36,9 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
         InputError: An opset that the exporter cannot write.
         ExportError: An operator without an ONNX form, a batch axis that was fixed on the way, or an invalid graph.
     """
+    newest = onnx.defs.onnx_opset_version()
+    if not OPSET <= opset <= newest:
+        raise InputError(f"--opset {opset}: expected {OPSET} (the lowest that torch writes) to {newest}")
     model = _to_onnx(classifier, metadata.input_name, opset)
     _strip_traces(model.graph)
     onnx.helper.set_model_props(model, metadata.to_strings())
@@ -51,38 +49,22 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
 
 def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:
     try:
-        with _quiet_exporter():
-            program = torch.onnx.export(
-                classifier,
-                (classifier.example(),),
-                dynamo=True,
-                opset_version=opset,
-                input_names=[input_name],
-                output_names=list(Answer._fields),
-                dynamic_shapes=({0: torch.export.Dim(BATCH)},),
-                verbose=False,
-            )
+        program = torch.onnx.export(
+            classifier,
+            (classifier.example(),),
+            dynamo=True,
+            opset_version=opset,
+            input_names=[input_name],
+            output_names=list(Answer._fields),
+            dynamic_shapes=({0: torch.export.Dim(BATCH)},),
+            verbose=False,
+        )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ExportError(f"ONNX export failed: {_cause(error)}") from error
     if program is None:
         raise ExportError("ONNX export gave no program")
     model: onnx.ModelProto = program.model_proto
     return model
-
-
-@contextlib.contextmanager
-def _quiet_exporter() -> Iterator[None]:
-    """Keep the exporter's advice to developers of exporters off the terminal; its failures are exceptions."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.filterwarnings("ignore", category=DeprecationWarning)
-            warnings.filterwarnings("ignore", category=FutureWarning)
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 def _cause(error: BaseException) -> str:
@@ -103,7 +85,7 @@ def _strip_traces(graph: onnx.GraphProto) -> None:
 def _check(model: onnx.ModelProto, opset: int) -> None:
     written = {entry.domain: entry.version for entry in model.opset_import}
     if written != {"": opset}:
-        raise InputError(f"--opset {opset}: the exporter wrote {written}; choose one that it can write, as {OPSET}")
+        raise InputError(f"--opset {opset}: the exporter could only write {written}; choose that one, or {OPSET}")
     if model.ir_version > MAX_IR_VERSION:
         raise ExportError(f"ONNX IR version {model.ir_version}, expected at most {MAX_IR_VERSION}")
     for value in (*model.graph.input, *model.graph.output):

@@ -151,9 +151,17 @@ def test_a_network_that_reads_its_batch_stays_free(suffix, backbone, tmp_path):
     assert [len(model.run(np.zeros((n, backbone.feature_dim), np.float32)).logits) for n in (1, 2, 7)] == [1, 2, 7]
 
 
-def test_an_opset_that_cannot_be_written(backbone, tmp_path):
-    with pytest.raises((InputError, ExportError), match="999"):
-        write_onnx(Classifier(Linear(4, 6)), metadata(backbone, "features"), tmp_path / "model.onnx", opset=999)
+@pytest.mark.parametrize("opset", [17, 999])
+def test_an_opset_that_cannot_be_written(opset, backbone, tmp_path):
+    with pytest.raises(InputError, match=f"--opset {opset}: expected 18 .* to "):
+        write_onnx(Classifier(Linear(4, 6)), metadata(backbone, "features"), tmp_path / "model.onnx", opset=opset)
+
+
+def test_another_opset(backbone, tmp_path):
+    classifier = Classifier(Linear(backbone.feature_dim, len(LABELS)))
+    write_onnx(classifier, metadata(backbone, "features"), tmp_path / "model.onnx", opset=20)
+    assert onnx.load(tmp_path / "model.onnx").opset_import[0].version == 20
+    assert open_model(tmp_path / "model.onnx").run(np.zeros((3, backbone.feature_dim))).logits.shape == (3, 6)
 
 
 def test_plain_onnxruntime_needs_nothing_of_ours(written):
