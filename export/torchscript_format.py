@@ -21,7 +21,7 @@ DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where th
 
 @contextlib.contextmanager
 def quiet_torchscript() -> Iterator[None]:
-    """Do not repeat torch's own deprecation of TorchScript; everything else, TracerWarning too, comes through."""
+    """Do not repeat torch's own deprecation of TorchScript; every other warning comes through."""
     with warnings.catch_warnings():
         for category in (DeprecationWarning, FutureWarning):  # which one depends on torch's version
             warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=category)
@@ -31,9 +31,12 @@ def quiet_torchscript() -> Iterator[None]:
 def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) -> None:
     """Write a traced, frozen TorchScript file with the metadata as extra files. TorchScript is deprecated in torch.
 
-    Traced with a batch of 2; it takes any batch. Its output is the tuple (logits, topk_scores, topk_indices).
+    Traced with a batch of 2; it takes any batch. Its output is the tuple (logits, topk_scores, topk_indices). Tracing
+    makes constants of what Python reads from a tensor, and warns; networks read their fixed height and width so. That
+    the batch is not among them is proved afterwards, by running the file at batches of 1, 2 and 7.
     """
     with quiet_torchscript(), torch.inference_mode():
+        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
         traced: torch.jit.ScriptModule = torch.jit.trace(  # type: ignore[no-untyped-call]
             classifier, classifier.example(), check_trace=False
         )

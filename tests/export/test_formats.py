@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import timm
 import torch
 from torch import nn
 
@@ -162,6 +163,23 @@ def test_another_opset(backbone, tmp_path):
     write_onnx(classifier, metadata(backbone, "features"), tmp_path / "model.onnx", opset=20)
     assert onnx.load(tmp_path / "model.onnx").opset_import[0].version == 20
     assert open_model(tmp_path / "model.onnx").run(np.zeros((3, backbone.feature_dim))).logits.shape == (3, 6)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_transformer_that_checks_its_image_size(suffix, tmp_path):
+    """Its checks make constants of height and width, never of the batch."""
+    torch.save(timm.create_model("test_vit").state_dict(), tmp_path / "vit.pth")
+    backbone = load_backbone("timm:test_vit", checkpoint=tmp_path / "vit.pth")
+    head = Linear(backbone.feature_dim, len(LABELS))
+    nn.init.normal_(head.weight, generator=torch.Generator().manual_seed(4))
+    classifier, about = Classifier(head, backbone), metadata(backbone, "float-nchw")
+    WRITERS[suffix](classifier, about, tmp_path / f"model{suffix}")
+    model = open_model(tmp_path / f"model{suffix}")
+    inputs = random_inputs(about, 7)
+    with torch.inference_mode():
+        expected = classifier(torch.from_numpy(model.feed(inputs))).logits.numpy()
+    for batch in (1, 2, 7):
+        np.testing.assert_allclose(model.run(inputs[:batch]).logits, expected[:batch], atol=1e-5)
 
 
 def test_plain_onnxruntime_needs_nothing_of_ours(written):
