@@ -36,7 +36,7 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
     the batch is not among them is proved afterwards, by running the file at batches of 1, 2 and 7.
     """
     with quiet_torchscript(), torch.inference_mode():
-        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # type: ignore[attr-defined]
         traced: torch.jit.ScriptModule = torch.jit.trace(  # type: ignore[no-untyped-call]
             classifier, classifier.example(), check_trace=False
         )
