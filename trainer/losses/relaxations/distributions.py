@@ -1,7 +1,8 @@
 """Soft swaps: the distributions whose CDF decides how much a comparator swaps.
 
-f is the CDF at v = inverse temperature times the difference of the two scores. Every f is symmetric, f(-v) = 1 - f(v), so
-that both log f(v) and log f(-v) come from one function without ever subtracting from 1.
+f is the CDF at v = inverse temperature times the difference of the two scores. Every f is symmetric, f(-v) = 1 - f(v),
+so that both log f(v) and log f(-v) come from one function without ever subtracting from 1. Branches are cut with
+`where`, because `clamp` has no derivative at its bound in some releases of torch, and equal scores are at such a bound.
 """
 
 import math
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 ART_RADIUS = 1e-4
+_GAUSSIAN_REACH = 1e9
 
 
 def _log_cauchy(v: Tensor) -> Tensor:
@@ -19,21 +21,30 @@ def _log_cauchy(v: Tensor) -> Tensor:
 
 
 def _log_reciprocal(v: Tensor) -> Tensor:
-    high = v.clamp_min(0)
-    return torch.where(v >= 0, high.log1p() - (2 + high).log(), -(2 - v.clamp_max(0)).log())
+    high, low = v.where(v >= 0, 0), v.where(~(v >= 0), 0)
+    return torch.where(v >= 0, high.log1p() - (2 + high).log(), -(2 - low).log())
 
 
 def _log_optimal(v: Tensor) -> Tensor:
-    tail = 1 / (16 * v.abs().clamp_min(0.25))
+    inner = v.abs() <= 0.25
+    tail = 1 / (16 * v.abs().where(~inner, 0.25))
     outer = torch.where(v < 0, tail.log(), (-tail).log1p())
-    return torch.where(v.abs() > 0.25, outer, (0.5 + v.clamp(-0.25, 0.25)).log())
+    return torch.where(inner, (0.5 + v.where(inner, 0)).log(), outer)
+
+
+def _log_gaussian(v: Tensor) -> Tensor:
+    """`torch.special.log_ndtr`, whose own derivative loses its digits below -100 in float32."""
+    v = v.clamp(-_GAUSSIAN_REACH, _GAUSSIAN_REACH)
+    high, low = v.where(v >= 0, 0), v.where(~(v >= 0), 0)
+    below = (torch.special.erfcx(low * -math.sqrt(0.5)) / 2).log() - low.square() / 2
+    return torch.where(v >= 0, (-torch.erfc(high * math.sqrt(0.5)) / 2).log1p(), below)
 
 
 _LOG_CDF: dict[str, Callable[[Tensor], Tensor]] = {
     "logistic": logsigmoid,
     "logistic_phi": logsigmoid,
     "cauchy": _log_cauchy,
-    "gaussian": torch.special.log_ndtr,
+    "gaussian": _log_gaussian,
     "reciprocal": _log_reciprocal,
     "optimal": _log_optimal,
 }
@@ -42,8 +53,8 @@ _LOG_CDF: dict[str, Callable[[Tensor], Tensor]] = {
 def activation_replacement(difference: Tensor, art_lambda: float) -> Tensor:
     """The difference d becomes d / |d|^lambda (Petersen et al.: Differentiable Sorting Networks, 2021).
 
-    Its slope at 0 is infinite; within `ART_RADIUS` of 0 a cubic with the same value and slope at the radius takes over, so
-    that equal scores have a bounded gradient.
+    Its slope at 0 is infinite; within `ART_RADIUS` of 0 a cubic with the same value and slope at the radius takes over,
+    so that equal scores have a bounded gradient.
     """
     size = difference.abs()
     inside = 1 - (size / ART_RADIUS).clamp_max(1).square()
