@@ -1,4 +1,4 @@
-"""Small constant index tensors, copied to a device once."""
+"""Small constant tensors, copied to a device once."""
 
 from collections.abc import Hashable, Sequence
 
@@ -9,11 +9,11 @@ _CACHE: dict[tuple[Hashable, torch.device], list[Tensor]] = {}
 
 
 def on_device(
-    key: Hashable, rows: Sequence[Sequence[int]], device: torch.device, dtype: torch.dtype = torch.int64
+    key: Hashable, values: Sequence[Sequence[float]], device: torch.device, dtype: torch.dtype = torch.int64
 ) -> list[Tensor]:
-    """`rows` as tensors on `device`; copied at the first call, so that later calls do not wait for the device."""
+    """Each of `values` as a tensor on `device`; copied at the first call, so that later calls do not wait for the device."""
     if torch.compiler.is_compiling():
-        return [torch.tensor(row, dtype=dtype, device=device) for row in rows]
+        return [torch.tensor(value, dtype=dtype, device=device) for value in values]
     if (key, device) not in _CACHE:
-        _CACHE[key, device] = [torch.tensor(row, dtype=dtype, device=device) for row in rows]
+        _CACHE[key, device] = [torch.tensor(value, dtype=dtype, device=device) for value in values]
     return _CACHE[key, device]

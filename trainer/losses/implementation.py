@@ -12,6 +12,8 @@ from .settings import Settings
 
 _KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 _MOST_CANDIDATES = 128
+_HAS_TRITON = importlib.util.find_spec("triton") is not None
+_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
@@ -40,9 +42,11 @@ def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
 
 def _obstacle(logits: Tensor, m: int) -> str:
     """Why the kernels cannot run, or nothing."""
-    if importlib.util.find_spec("triton") is None:
+    if not _HAS_TRITON:
         return "triton is not installed"
-    if logits.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+    if torch.version.hip is not None:
+        return "this torch is built for AMD, and the kernels for NVIDIA"
+    if logits.device.type != "cuda" and not _INTERPRETED:
         return f"logits are on {logits.device.type}, and the kernels run on cuda"
     if logits.dtype not in _KERNEL_DTYPES:
         return f"logits are {logits.dtype}, and the kernels take bfloat16, float16 and float32"
@@ -85,49 +89,22 @@ def reduced_loss(
     """The weighted and reduced loss for one label a row; arguments as in `topk_cross_entropy`."""
     m = settings.candidates(logits.shape[1])
     if implementation(settings.impl, logits, 1 if settings.method == "softmax" else m) == "triton":
-        return _fused_loss(logits, labels, p_k, settings, m, per_sample, weight, ignore_index, reduction, inplace)
+        from .kernels.op import fused_loss
+
+        return fused_loss(
+            logits,
+            labels,
+            p_k,
+            weight,
+            settings,
+            m,
+            per_sample=per_sample,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            inplace=inplace,
+        )
     if p_k.ndim == 2 and not per_sample:
         p_k = p_k[labels.clamp(0, logits.shape[1] - 1)]
     losses = reference_losses(logits, labels, p_k, settings, ignore_index)
     weights = row_weights(labels, weight, ignore_index, logits.shape[1])
     return reduce_rows(losses if weight is None else losses * weights, weights, reduction)
-
-
-def _fused_loss(
-    logits: Tensor,
-    labels: Tensor,
-    p_k: Tensor,
-    settings: Settings,
-    m: int,
-    per_sample: bool,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    inplace: bool,
-) -> Tensor:
-    from .kernels.op import topk_cross_entropy_op
-
-    if logits.stride(1) != 1:
-        logits = logits.contiguous()
-    result: Tensor = topk_cross_entropy_op(
-        logits,
-        labels,
-        p_k,
-        weight,
-        settings.method,
-        m,
-        settings.beta(m),
-        settings.distribution,
-        settings.art_lambda,
-        settings.softsort_power,
-        settings.sinkhorn_iterations,
-        settings.sinkhorn_tolerance,
-        settings.top1_mode,
-        settings.softmax_over,
-        settings.floor,
-        per_sample,
-        ignore_index,
-        reduction,
-        inplace,
-    )[0]
-    return result

@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 from .rank_weights import PK, as_p_k
 from .reduction import row_weights
 from .settings import Settings
-from .topk_cross_entropy import check_reduction, default_p_k, weighted_loss
+from .topk_cross_entropy import check_reduction, resolve_p_k, weighted_loss
 
 _CHUNK_ELEMENTS = 2**25
 _LEAST_CHUNKS = 8
@@ -62,8 +62,10 @@ def linear_topk_cross_entropy(
     settings = Settings(**options)
     check_reduction(reduction, label_smoothing)
     rows, classes = _check_shapes(features, weight, bias, labels)
-    p_k = default_p_k(p_k, settings) if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k")
-    weights = p_k.to(features.device)
+    if sample_p_k is None:
+        weights = resolve_p_k(p_k, settings, features.device)
+    else:
+        weights = as_p_k(sample_p_k, "sample_p_k").to(features.device)
 
     def chunk_loss(logits: Tensor, start: int, stop: int, how: str = "sum") -> Tensor:
         return weighted_loss(
@@ -121,7 +123,9 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, loss: ChunkLoss, step: int) -> Tensor:
         wanted = ctx.needs_input_grad[:3]
         inputs = (features, weight, bias)
-        grads = [torch.zeros_like(x) if want and x is not None else None for x, want in zip(inputs, wanted, strict=True)]
+        grads = [
+            torch.zeros_like(x) if want and x is not None else None for x, want in zip(inputs, wanted, strict=True)
+        ]
         total = torch.zeros((), dtype=torch.promote_types(features.dtype, torch.float32), device=features.device)
         for start in range(0, len(features), step):
             rows = features[start : start + step]
@@ -136,7 +140,9 @@ class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         if ctx.grads is None:
-            raise RuntimeError("linear_topk_cross_entropy can run its backward once, because that overwrites its gradients")
+            raise RuntimeError(
+                "linear_topk_cross_entropy can run its backward once, because that overwrites its gradients"
+            )
         grads, ctx.grads = ctx.grads, None
         return *(grad if grad is None else grad.mul_(upstream) for grad in grads), None, None
 

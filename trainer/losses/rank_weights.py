@@ -7,6 +7,8 @@ from torch import Tensor
 
 PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
 
+_CONSTANTS: dict[tuple[tuple[float, ...], torch.device], Tensor] = {}
+
 
 def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
     """Validate a distribution over k.
@@ -22,12 +24,25 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
     Raises:
         ValueError: wrong shape, empty, negative, or a sum other than 1.
     """
-    values = p_k.detach() if isinstance(p_k, Tensor) else torch.tensor(p_k, dtype=torch.float64)
+    if isinstance(p_k, Tensor):
+        values = p_k.detach()
+    else:
+        values = torch.tensor(p_k, dtype=torch.float64)
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
         raise ValueError(f"{name} has shape {tuple(values.shape)}, expected (K,) or (rows, K) with K of at least 1")
     if values.device.type == "cpu" and not torch.compiler.is_compiling():
         _check_values(values.double().reshape(-1, values.shape[-1]), name)
     return values if values.is_floating_point() else values.to(torch.float32)
+
+
+def constant_p_k(p_k: Sequence[float], device: torch.device) -> Tensor:
+    """`as_p_k` of a flat sequence, on `device`; checked and copied once, so that later calls neither check nor wait."""
+    values = tuple(p_k)
+    if torch.compiler.is_compiling():
+        return torch.tensor(values, dtype=torch.float64, device=device)
+    if (values, device) not in _CONSTANTS:
+        _CONSTANTS[values, device] = as_p_k(values).to(device)
+    return _CONSTANTS[values, device]
 
 
 def _check_values(rows: Tensor, name: str) -> None:

@@ -5,9 +5,7 @@ from torch import Tensor
 from .targets import is_soft
 
 
-def label_columns(
-    labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int
-) -> tuple[Tensor, Tensor]:
+def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int) -> tuple[Tensor, Tensor]:
     """Any form of labels as several labels a row, and what each of them counts.
 
     Soft targets wait for the device, because the number of columns is the largest number of non-zero shares in a row.

@@ -15,7 +15,7 @@ def relaxed_topk(
     distribution: str = "logistic_phi",
     art_lambda: float = 0.5,
     softsort_power: float = 1.0,
-    sinkhorn_iterations: int = 30,
+    sinkhorn_iterations: int = 10,
     sinkhorn_tolerance: float = 1e-6,
 ) -> Tensor:
     """The first k rows of a relaxed permutation matrix.

@@ -77,7 +77,7 @@ class Settings:
     distribution: str = "logistic_phi"
     art_lambda: float = 0.5
     softsort_power: float = 1.0
-    sinkhorn_iterations: int = 30
+    sinkhorn_iterations: int = 10
     sinkhorn_tolerance: float = 1e-6
     top1_mode: str = "sm"
     softmax_over: str = "candidates"

@@ -1,12 +1,13 @@
 """Top-k cross-entropy (Petersen, Kuehne, Borgelt, Deussen: Differentiable Top-k Classification Learning, ICML 2022)."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import torch
 from torch import Tensor, nn
 
 from .implementation import label_losses, reduced_loss
-from .rank_weights import PK, as_p_k, check_length
+from .rank_weights import PK, as_p_k, check_length, constant_p_k
 from .reduction import label_columns, reduce_rows, row_weights
 from .settings import Settings, choice
 from .targets import check_labels, check_logits
@@ -24,7 +25,7 @@ def topk_cross_entropy(
     distribution: str = "logistic_phi",
     art_lambda: float = 0.5,
     softsort_power: float = 1.0,
-    sinkhorn_iterations: int = 30,
+    sinkhorn_iterations: int = 10,
     sinkhorn_tolerance: float = 1e-6,
     top1_mode: str = "sm",
     softmax_over: str = "candidates",
@@ -84,7 +85,10 @@ def topk_cross_entropy(
         impl=impl,
     )
     check_reduction(reduction, label_smoothing)
-    tensor = default_p_k(p_k, settings) if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k")
+    if sample_p_k is None:
+        tensor = resolve_p_k(p_k, settings, logits.device)
+    else:
+        tensor = as_p_k(sample_p_k, "sample_p_k")
     return weighted_loss(
         logits,
         labels,
@@ -151,7 +155,7 @@ class TopKCrossEntropy(nn.Module):
         distribution: str = "logistic_phi",
         art_lambda: float = 0.5,
         softsort_power: float = 1.0,
-        sinkhorn_iterations: int = 30,
+        sinkhorn_iterations: int = 10,
         sinkhorn_tolerance: float = 1e-6,
         top1_mode: str = "sm",
         softmax_over: str = "candidates",
@@ -183,7 +187,7 @@ class TopKCrossEntropy(nn.Module):
         self.reduction = reduction
         self.label_smoothing = label_smoothing
         self.inplace = inplace
-        self.register_buffer("p_k", default_p_k(p_k, self.settings), persistent=False)
+        self.register_buffer("p_k", resolve_p_k(p_k, self.settings, torch.device("cpu")), persistent=False)
         self.register_buffer("weight", weight, persistent=False)
 
     def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
@@ -219,16 +223,17 @@ class TopKCrossEntropy(nn.Module):
         return ", ".join([f"p_k={self.p_k.tolist()}", *(f"{k}={v!r}" for k, v in options.items())])
 
 
-def default_p_k(p_k: PK | None, settings: Settings) -> Tensor:
-    """Validate `p_k` against the settings; None becomes the method's default."""
+def resolve_p_k(p_k: PK | None, settings: Settings, device: torch.device) -> Tensor:
+    """`p_k` validated against the settings and placed on `device`; None becomes the method's default."""
     softmax = settings.method == "softmax"
     if p_k is None:
         p_k = [1.0] if softmax else [0.5, 0.0, 0.0, 0.0, 0.5]
-    tensor = as_p_k(p_k)
+    if isinstance(p_k, Tensor) or not p_k or isinstance(p_k[0], Sequence):
+        tensor = as_p_k(p_k).to(device)
+    else:
+        tensor = constant_p_k(p_k, device)  # type: ignore[arg-type]
     if softmax and tensor.shape[-1] != 1:
-        raise ValueError(
-            f"p_k has {tensor.shape[-1]} entries, but method 'softmax' knows top-1 only; expected p_k=[1] or a relaxation"
-        )
+        raise ValueError(f"p_k has {tensor.shape[-1]} entries, but method 'softmax' knows top-1 only; expected [1]")
     check_length(tensor.shape[-1], None if softmax else settings.m, None)
     return tensor
 

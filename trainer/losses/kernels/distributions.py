@@ -1,9 +1,11 @@
-"""Soft swaps in the log domain: log f(v), and d log f(v) / dv, for each distribution."""
+"""Soft swaps in the log domain: f(v) in base-2 logarithms, and d ln f(v) / dv, for each distribution."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 
 import triton
 import triton.language as tl
+
+from .maths import LOG2_E, log2
 
 ART_RADIUS = tl.constexpr(1e-4)
 
@@ -13,12 +15,11 @@ def steepen(difference, beta, art_lambda, ART: tl.constexpr):
     """The argument v of the CDF, and dv / d difference."""
     if ART:
         size = tl.abs(difference)
-        scale = beta * tl.exp(-art_lambda * tl.log(tl.maximum(size, ART_RADIUS)))
-        inside = size < ART_RADIUS
-        ratio = tl.where(inside, size / ART_RADIUS, 1.0)
-        v = difference * scale * (1 + art_lambda / 2 * (1 - ratio * ratio))
-        slope = scale * tl.where(inside, 1 + art_lambda / 2 - 1.5 * art_lambda * ratio * ratio, 1 - art_lambda)
-        return v, slope
+        scale = beta * tl.exp2(-art_lambda * log2(tl.maximum(size, ART_RADIUS)))
+        ratio = tl.minimum(size * (1 / ART_RADIUS), 1.0)
+        inside = art_lambda / 2 * (1 - ratio * ratio)
+        slope = tl.where(size < ART_RADIUS, 1 - art_lambda + 3 * inside, 1 - art_lambda)
+        return difference * scale * (1 + inside), scale * slope
     else:
         return difference * beta, beta
 
@@ -42,8 +43,8 @@ def _arc(v):
 
 
 @triton.jit
-def _log_scaled_erfc(z):
-    """log(erfc(z) exp(z * z)) for z >= 0 (the Chebyshev fit of Numerical Recipes, relative error 1.2e-7)."""
+def _log2_scaled_erfc(z):
+    """log2(erfc(z) exp(z * z)) for z >= 0 (the Chebyshev fit of Numerical Recipes, relative error 1.2e-7)."""
     t = 1 / (1 + 0.5 * z)
     p = 0.17087277 * t - 0.82215223
     p = p * t + 1.48851587
@@ -53,46 +54,55 @@ def _log_scaled_erfc(z):
     p = p * t + 0.09678418
     p = p * t + 0.37409196
     p = p * t + 1.00002368
-    return tl.log(t) - 1.26551223 + t * p
+    return log2(t) + (t * p - 1.26551223) * LOG2_E
 
 
 @triton.jit
-def log_cdf(v, DISTRIBUTION: tl.constexpr):
-    """log f(v)."""
-    if DISTRIBUTION == "cauchy":
-        return tl.log(_arc(v) * 0.3183098861837907)
-    elif DISTRIBUTION == "reciprocal":
-        size = tl.abs(v)
-        return tl.where(v >= 0, tl.log(1 + size), 0.0) - tl.log(2 + size)
-    elif DISTRIBUTION == "optimal":
-        tail = 0.0625 / tl.maximum(tl.abs(v), 0.25)
-        middle = 0.5 + tl.minimum(tl.maximum(v, -0.25), 0.25)
-        return tl.log(tl.where(v < -0.25, tail, tl.where(v > 0.25, 1 - tail, middle)))
-    elif DISTRIBUTION == "gaussian":
-        z = tl.abs(v) * 0.7071067811865476
-        log_tail = _log_scaled_erfc(z) - z * z - 0.6931471805599453
-        return tl.where(v < 0, log_tail, tl.log(1 - tl.exp(log_tail)))
-    else:
-        return tl.minimum(v, 0.0) - tl.log(1 + tl.exp(-tl.abs(v)))
-
-
-@triton.jit
-def log_cdf_slope(v, DISTRIBUTION: tl.constexpr):
-    """d log f(v) / dv."""
+def log2_cdf_pair(v, DISTRIBUTION: tl.constexpr):
+    """log2 f(v) and log2 f(-v)."""
     size = tl.abs(v)
     if DISTRIBUTION == "cauchy":
-        return 1 / ((1 + v * v) * _arc(v))
+        arc = _arc(-size)
+        low = log2(arc * 0.3183098861837907)
+        high = log2(1 - arc * 0.3183098861837907)
     elif DISTRIBUTION == "reciprocal":
-        return tl.where(v >= 0, 1 / ((1 + size) * (2 + size)), 1 / (2 + size))
+        low = -log2(2 + size)
+        high = low + log2(1 + size)
     elif DISTRIBUTION == "optimal":
-        far = tl.maximum(size, 0.25)
-        middle = 1 / (0.5 + tl.minimum(tl.maximum(v, -0.25), 0.25))
-        return tl.where(v < -0.25, 1 / far, tl.where(v > 0.25, 1 / (16 * far * far - far), middle))
+        tail = tl.where(size > 0.25, 0.0625 / tl.maximum(size, 0.25), 0.5 - size)
+        low = log2(tail)
+        high = log2(1 - tail)
     elif DISTRIBUTION == "gaussian":
-        log_scaled = _log_scaled_erfc(size * 0.7071067811865476)
-        low = tl.exp(-0.2257913526447274 - log_scaled)
-        half_square = v * v * 0.5
-        tail = 0.5 * tl.exp(log_scaled - half_square)
-        return tl.where(v < 0, low, 0.3989422804014327 * tl.exp(-half_square) / (1 - tail))
+        z = size * 0.7071067811865476
+        low = _log2_scaled_erfc(z) - z * z * LOG2_E - 1
+        high = log2(1 - tl.exp2(low))
     else:
-        return 1 / (1 + tl.exp(v))
+        high = -log2(1 + tl.exp2(-size * LOG2_E))
+        low = high - size * LOG2_E
+    return tl.where(v < 0, low, high), tl.where(v < 0, high, low)
+
+
+@triton.jit
+def _density(size, DISTRIBUTION: tl.constexpr):
+    if DISTRIBUTION == "cauchy":
+        return 0.3183098861837907 / (1 + size * size)
+    elif DISTRIBUTION == "reciprocal":
+        return 1 / ((2 + size) * (2 + size))
+    else:
+        return tl.where(size > 0.25, 0.0625 / tl.maximum(size * size, 0.0625), 1.0)
+
+
+@triton.jit
+def log_cdf_slopes(v, keep, swap, DISTRIBUTION: tl.constexpr):
+    """d ln f(v) / dv and d ln f(-v) / d(-v), given f(v) and f(-v)."""
+    if DISTRIBUTION == "gaussian":
+        log2_scaled = _log2_scaled_erfc(tl.abs(v) * 0.7071067811865476)
+        low = tl.exp2(-0.3257480647361593 - log2_scaled)
+        half_square = v * v * (0.5 * LOG2_E)
+        high = 0.3989422804014327 * tl.exp2(-half_square) / (1 - 0.5 * tl.exp2(log2_scaled - half_square))
+        return tl.where(v < 0, low, high), tl.where(v < 0, high, low)
+    elif DISTRIBUTION == "logistic" or DISTRIBUTION == "logistic_phi":
+        return swap, keep
+    else:
+        density = _density(tl.abs(v), DISTRIBUTION)
+        return density / keep, density / swap

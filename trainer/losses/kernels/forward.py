@@ -5,23 +5,24 @@
 import triton
 import triton.language as tl
 
-from .networks import network_backward, network_forward
+from .maths import ln
+from .networks import network_large, network_large_back, network_small, network_small_back
 from .objective import objective
-from .pairwise import neuralsort_gradient, neuralsort_rows, softsort_gradient, softsort_rows
+from .pairwise import neuralsort, neuralsort_gradient, softsort, softsort_gradient
 from .selection import group_maxima, take_highest
-from .sinkhorn import sinkhorn_backward, sinkhorn_forward, sinkhorn_kernel, squash
+from .sinkhorn import sinkhorn_backward, sinkhorn_forward, sinkhorn_kernels, squash
 
 
 @triton.jit
-def _label_softmax(scores, lane, m, label_score, log_sum, OVER_CLASSES: tl.constexpr):
+def _label_softmax(scores, shifted_label, lane, m, label_score, log_sum, OVER_CLASSES: tl.constexpr):
     """The label's log-softmax, and the softmax of the candidates."""
     if OVER_CLASSES:
         log_softmax = label_score - log_sum
-        return log_softmax, tl.exp(scores - tl.sum(tl.where(lane == 0, scores, 0.0), axis=0) + log_softmax)
+        return log_softmax, tl.exp(scores - shifted_label + log_softmax)
     else:
         exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
         total = tl.sum(exponentials, axis=0)
-        return tl.sum(tl.where(lane == 0, scores, 0.0), axis=0) - tl.log(total), exponentials / total
+        return shifted_label - ln(total), exponentials / total
 
 
 @triton.jit
@@ -30,8 +31,7 @@ def forward_kernel(
     labels_ptr,
     p_k_ptr,
     weight_ptr,
-    partners_ptr,
-    sides_ptr,
+    codes_ptr,
     scratch_ptr,
     losses_ptr,
     weights_ptr,
@@ -66,6 +66,7 @@ def forward_kernel(
     TILES: tl.constexpr,
     M: tl.constexpr,
     RANKS: tl.constexpr,
+    LAYERS: tl.constexpr,
 ):
     """See `launch.py` for the arguments' meaning; `row_stride` and `C` count in units of VECTOR columns."""
     row = tl.program_id(0).to(tl.int64)
@@ -78,15 +79,17 @@ def forward_kernel(
     label_score = raw_label.to(tl.float32)
     lane = tl.arange(0, M)
 
-    heads, nan, log_sum = group_maxima(
-        row_ptr, label, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, METHOD != "softmax", OVER_CLASSES
+    heads, head_columns, nan, log_sum = group_maxima(
+        row_ptr, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, OVER_CLASSES
     )
     scores, columns = take_highest(
-        row_ptr, heads, label, label_score, m, C, raw_label.dtype, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, M
+        row_ptr, heads, head_columns, label, label_score, m, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, M
     )
     inside = lane < m
-    scores = tl.where(inside, scores - tl.max(tl.where(inside, scores, float("-inf")), axis=0), 0.0)
-    log_softmax, softmax = _label_softmax(scores, lane, m, label_score, log_sum, OVER_CLASSES)
+    shift = tl.max(tl.where(inside, scores, float("-inf")), axis=0)
+    scores = tl.where(inside, scores - shift, 0.0)
+    shifted = label_score - shift
+    log_softmax, softmax = _label_softmax(scores, shifted, lane, m, label_score, log_sum, OVER_CLASSES)
     one_hot = tl.where(lane == 0, 1.0, 0.0)
     p_k_row = p_k_ptr + label * p_k_class_stride + row * p_k_row_stride
 
@@ -97,37 +100,60 @@ def forward_kernel(
     elif METHOD == "neuralsort" or METHOD == "softsort":
         rank = tl.arange(0, RANKS)
         if METHOD == "neuralsort":
-            rows, log_ranks = neuralsort_rows(scores, lane, rank, m, beta)
+            soft, log_ranks = neuralsort(scores, shifted, lane, rank, m, beta)
         else:
-            rows, log_ranks = softsort_rows(scores, lane, rank, m, beta, power, LINEAR)
+            soft, log_ranks = softsort(scores, shifted, lane, rank, m, beta, power, LINEAR)
         loss, by_rank, softmax_gradient = objective(log_ranks, rank, log_softmax, p_k_row, K, floor, MODE, FLOORED)
-        by_logit = by_rank[:, None] * (one_hot[None, :] - rows)
+        by_logit = by_rank[None, :] * (one_hot[:, None] - soft)
         if METHOD == "neuralsort":
             gradient = neuralsort_gradient(scores, lane, rank, m, beta, by_logit)
         else:
-            gradient = softsort_gradient(scores, lane, rank, m, beta, power, by_logit, LINEAR)
+            gradient = softsort_gradient(scores, shifted, lane, rank, m, beta, power, by_logit, LINEAR)
     elif METHOD == "sinkhorn":
         scratch = scratch_ptr + row * scratch_stride
         squashed, centred, inverse = squash(scores, lane, m)
-        kernel, log_label = sinkhorn_kernel(squashed, scores, lane, m, beta)
-        row_scales, column_scales, done = sinkhorn_forward(kernel, lane, scratch, m, layers, tolerance, M)
+        label_squashed = tl.sum(squashed * one_hot, axis=0)
+        ranks, candidates, log_label = sinkhorn_kernels(squashed, scores, shifted, label_squashed, lane, m, beta)
+        row_scales, column_scales, done = sinkhorn_forward(ranks, candidates, lane, scratch, m, layers, tolerance, M)
         label_scale = tl.sum(column_scales * one_hot, axis=0)
-        log_ranks = log_label + tl.log(tl.where(inside, row_scales, 1.0)) + tl.log(label_scale)
+        log_ranks = log_label + ln(tl.where(inside, row_scales, 1.0)) + ln(label_scale)
         loss, by_rank, softmax_gradient = objective(log_ranks, lane, log_softmax, p_k_row, K, floor, MODE, FLOORED)
         gradient = sinkhorn_backward(
-            kernel, squashed, centred, inverse, row_scales, column_scales, by_rank, lane, scratch, m, beta, done, M
+            ranks,
+            candidates,
+            squashed,
+            label_squashed,
+            centred,
+            inverse,
+            row_scales,
+            column_scales,
+            by_rank,
+            lane,
+            scratch,
+            m,
+            beta,
+            done,
+            M,
         )
     else:
         scratch = scratch_ptr + row * scratch_stride
-        logs = network_forward(
-            scores, lane, scratch, partners_ptr, sides_ptr, layers, beta, art_lambda, DISTRIBUTION, M
-        )
+        if LAYERS > 0:
+            logs, saved_scores, saved_logs = network_small(
+                scores, lane, codes_ptr, beta, art_lambda, DISTRIBUTION, LAYERS, M
+            )
+        else:
+            logs = network_large(scores, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M)
         loss, by_rank, softmax_gradient = objective(
             logs, m - 1 - lane, log_softmax, p_k_row, K, floor, MODE, FLOORED
         )
-        gradient = network_backward(
-            by_rank, lane, scratch, partners_ptr, sides_ptr, layers, beta, art_lambda, DISTRIBUTION, M
-        )
+        if LAYERS > 0:
+            gradient = network_small_back(
+                by_rank, lane, codes_ptr, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, M
+            )
+        else:
+            gradient = network_large_back(
+                by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M
+            )
 
     gradient += softmax_gradient * (one_hot - softmax)
     broken = nan | (valid == 0)

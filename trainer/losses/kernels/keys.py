@@ -1,7 +1,7 @@
-"""Order-preserving integer keys: a score and its column in one integer, so that one maximum finds both.
+"""Order-preserving integers: a higher score has a higher integer.
 
-A higher score has a higher key; among equal scores the lower column has the higher key; no two keys of a row are equal.
-16-bit scores pack into 32 bits (up to 65,536 classes), 32-bit scores into 64.
+A 16-bit score shares an int32 with its column, so that one maximum finds both; no two of these keys are equal, and among
+equal scores the lower column has the higher key. A 32-bit score fills an int32 alone.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -9,46 +9,47 @@ A higher score has a higher key; among equal scores the lower column has the hig
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def pack(scores, columns, WIDE: tl.constexpr):
-    """Keys of scores, int64 where WIDE and int32 otherwise."""
-    if WIDE:
-        bits = scores.to(tl.float32).to(tl.int32, bitcast=True)
-        ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
-        return (ordered.to(tl.int64) << 32) | (0x7FFFFFFF - columns).to(tl.int64)
-    else:
-        bits = scores.to(tl.int16, bitcast=True).to(tl.int32)
-        ordered = bits ^ ((bits >> 15) & 0x7FFF)
-        return (ordered << 16) | (0xFFFF - columns)
+LOWEST = tl.constexpr(-(2**31))
+NO_COLUMN = tl.constexpr(2**31 - 1)
 
 
 @triton.jit
-def column_of(key, WIDE: tl.constexpr):
-    """The column that a key carries, int32."""
+def ordered(scores, WIDE: tl.constexpr):
+    """Scores as int32 in their order; 16-bit scores in the upper half, the lower half 0."""
     if WIDE:
-        return 0x7FFFFFFF - (key & 0x7FFFFFFF).to(tl.int32)
+        bits = scores.to(tl.int32, bitcast=True)
+        return bits ^ ((bits >> 31) & 0x7FFFFFFF)
     else:
-        return 0xFFFF - (key & 0xFFFF)
+        bits = scores.to(tl.int16, bitcast=True).to(tl.int32) << 16
+        return bits ^ ((bits >> 31) & 0x7FFF0000)
+
+
+@triton.jit
+def packed(scores, columns):
+    """Keys of 16-bit scores and their columns."""
+    return ordered(scores, False) ^ (columns ^ 0xFFFF)
 
 
 @triton.jit
 def score_of(key, DTYPE: tl.constexpr, WIDE: tl.constexpr):
-    """The score that a key carries, float32."""
+    """The score in an ordered integer or a packed key, float32."""
     if WIDE:
-        ordered = (key >> 32).to(tl.int32)
-        bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
-        return bits.to(tl.float32, bitcast=True)
+        return (key ^ ((key >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
     else:
-        ordered = key >> 16
-        bits = ordered ^ ((ordered >> 15) & 0x7FFF)
+        bits = (key ^ ((key >> 31) & 0x7FFF0000)) >> 16
         return bits.to(tl.int16).to(DTYPE, bitcast=True).to(tl.float32)
 
 
 @triton.jit
-def lowest_key(WIDE: tl.constexpr):
-    """A key below every other."""
+def is_nan(key_low, key_high, DTYPE: tl.constexpr, WIDE: tl.constexpr):
+    """Whether the lowest or the highest ordered integer of some scores is beyond minus or plus infinity."""
     if WIDE:
-        return tl.full((), -(2**63), tl.int64)
+        infinity = 0x7F800000
+        mask = 0x7FFFFFFF
+    elif DTYPE == tl.bfloat16:
+        infinity = 0x7F80FFFF
+        mask = 0x7FFF0000
     else:
-        return tl.full((), -(2**31), tl.int32)
+        infinity = 0x7C00FFFF
+        mask = 0x7FFF0000
+    return (key_high > infinity) | ((key_low < 0) & ((key_low ^ mask) & mask > (infinity & mask)))

@@ -15,20 +15,22 @@ from .forward import forward_kernel
 
 GROUP = 32
 TILE = 2048
+UNROLLED_WIDTH = 16
+UNROLLED_LAYERS = 16
+SINKHORN_WARPS = 4
 
 
 @cache
-def _tables(method: str, m: int, k: int, width: int) -> tuple[list[int], list[int], int]:
-    """Each layer's partners and sides, flattened, for `width` lanes."""
+def _codes(method: str, m: int, k: int, width: int) -> tuple[list[int], int]:
+    """Each wire's partner, plus 256 where it gets the higher score, layer after layer, and the number of layers."""
+    codes: list[int] = []
     layers = network(method, m, k)
-    partners, sides = [], []
     for layer in layers:
-        partner, side = list(range(width)), [0] * width
+        row = list(range(width))
         for low, high in layer:
-            partner[low], partner[high], side[low], side[high] = high, low, -1, 1
-        partners += partner
-        sides += side
-    return partners, sides, len(layers)
+            row[low], row[high] = high, low + 256
+        codes += row
+    return codes, len(layers)
 
 
 def _vector(logits: Tensor) -> int:
@@ -84,13 +86,12 @@ def forward(
     gradient = torch.empty(rows, m, **float32)
     columns = torch.empty(rows, m, dtype=torch.int32, device=logits.device)
     dense = torch.empty(rows if over_classes else 0, 2, **float32)
-    layers, partners, sides, stride = 0, labels, labels, 0
+    layers, codes, stride, unrolled = 0, labels, 0, False
     if method in NETWORKS:
-        flat_partners, flat_sides, layers = _tables(method, m, k, width)
-        partners, sides = on_device(
-            ("tables", method, m, k, width), [flat_partners, flat_sides], logits.device, torch.int32
-        )
-        stride = layers * 2 * width
+        flat, layers = _codes(method, m, k, width)
+        codes = on_device(("codes", method, m, k, width), [flat], logits.device, torch.int32)[0]
+        unrolled = width <= UNROLLED_WIDTH and layers <= UNROLLED_LAYERS
+        stride = 0 if unrolled else layers * 2 * width
     elif method == "sinkhorn":
         layers, stride = sinkhorn_iterations, sinkhorn_iterations * width
     scratch = torch.empty(rows, stride, **float32)
@@ -100,8 +101,7 @@ def forward(
             labels,
             p_k,
             weight if weight is not None else losses,
-            partners,
-            sides,
+            codes,
             scratch,
             losses,
             weights,
@@ -136,7 +136,8 @@ def forward(
             TILES=groups // tile_groups,
             M=width,
             RANKS=max(triton.next_power_of_2(k), 2),
-            num_warps=4 if method == "sinkhorn" and width > 32 else 1,
+            LAYERS=layers if unrolled else 0,
+            num_warps=SINKHORN_WARPS if method == "sinkhorn" and width > 32 else 1,
         )
     return losses, weights, gradient, columns, dense
 
@@ -144,8 +145,9 @@ def forward(
 def reduce(losses: Tensor, weights: Tensor, mean: bool) -> tuple[Tensor, Tensor]:
     """The sum or weighted mean of losses (B,) as a scalar, and the factor (1,) that the gradient takes for it."""
     result, scale = losses.new_empty(()), losses.new_empty(1)
-    block = min(max(triton.next_power_of_2(len(losses)), 32), 4096)
-    reduce_kernel[(1,)](losses, weights, result, scale, len(losses), MEAN=mean, BLOCK=block, num_warps=4)
+    block = min(max(triton.next_power_of_2(len(losses)), 128), 8192)
+    warps = max(min(block // 256, 16), 1)
+    reduce_kernel[(1,)](losses, weights, result, scale, len(losses), MEAN=mean, BLOCK=block, num_warps=warps)
     return result, scale
 
 

@@ -1,7 +1,8 @@
 """A soft sorting network on the candidates of one row: the label's one-hot vector pushed through, then the gradient pulled back.
 
-A layer is two rows of a table: each wire's partner (itself when idle), and its side (1 gets the higher score, -1 the lower, 0
-is idle). The wires' scores and log-probabilities before each layer go to scratch memory, for the way back.
+A layer is a row of codes: each wire's partner (itself when idle), plus 256 where the wire gets the higher score. A comparator
+of a wire with itself changes nothing, so that idle wires need no care. What the way back needs, the wires' scores and base-2
+log-probabilities before each layer, stays in registers for small networks and goes to scratch memory for others.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -9,72 +10,108 @@ is idle). The wires' scores and log-probabilities before each layer go to scratc
 import triton
 import triton.language as tl
 
-from .distributions import log_cdf, log_cdf_slope, steepen
+from .distributions import log2_cdf_pair, log_cdf_slopes, steepen
+from .maths import LN_2, log2_add
 
 UNREACHED = tl.constexpr(-1e30)
 
 
 @triton.jit
-def _log_add(a, b):
-    return tl.maximum(a, b) + tl.log(1 + tl.exp(-tl.abs(a - b)))
+def _oriented(scores, code):
+    """The partner's score, and the higher wire's score less the lower wire's, the same at both wires."""
+    other = tl.gather(scores, code & 255, 0)
+    difference = scores - other
+    return other, tl.where(code > 255, difference, -difference)
 
 
 @triton.jit
-def network_forward(
-    scores, lane, scratch, partners, sides, layers, beta, art_lambda, DISTRIBUTION: tl.constexpr, M: tl.constexpr
+def _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION: tl.constexpr):
+    other, difference = _oriented(scores, code)
+    v, _ = steepen(difference, beta, art_lambda, DISTRIBUTION == "logistic_phi")
+    keep, swap = log2_cdf_pair(v, DISTRIBUTION)
+    mixed = log2_add(keep + logs, swap + tl.gather(logs, code & 255, 0))
+    return scores + tl.exp2(swap) * (other - scores), mixed
+
+
+@triton.jit
+def _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBUTION: tl.constexpr):
+    partner = code & 255
+    other, difference = _oriented(scores, code)
+    v, slope = steepen(difference, beta, art_lambda, DISTRIBUTION == "logistic_phi")
+    log_keep, log_swap = log2_cdf_pair(v, DISTRIBUTION)
+    keep, swap = tl.exp2(log_keep), tl.exp2(log_swap)
+    keep_slope, swap_slope = log_cdf_slopes(v, keep, swap, DISTRIBUTION)
+    own = by_log / (1 + tl.exp2(log_swap + tl.gather(logs, partner, 0) - log_keep - logs))
+    others = by_log - own
+    by_v = own * keep_slope - others * swap_slope + by_score * keep * keep_slope * (scores - other)
+    by_difference = slope * (by_v + tl.gather(by_v, partner, 0))
+    by_score = by_score * keep + tl.gather(by_score * swap, partner, 0)
+    by_score += tl.where(code > 255, by_difference, -by_difference)
+    return by_score, own + tl.gather(others, partner, 0)
+
+
+@triton.jit
+def network_small(
+    scores, lane, codes, beta, art_lambda, DISTRIBUTION: tl.constexpr, LAYERS: tl.constexpr, M: tl.constexpr
 ):
-    """Log-probabilities (M,) of the label on each wire after the last layer."""
+    """Forward in registers: the label's log-probabilities (M,) after the last layer, and all layers' inputs."""
+    logs = tl.where(lane == 0, 0.0, UNREACHED)
+    saved_scores = ()
+    saved_logs = ()
+    for layer in tl.static_range(LAYERS):
+        saved_scores = saved_scores + (scores,)
+        saved_logs = saved_logs + (logs,)
+        code = tl.load(codes + layer * M + lane)
+        scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
+    return logs * LN_2, saved_scores, saved_logs
+
+
+@triton.jit
+def network_small_back(
+    by_log,
+    lane,
+    codes,
+    saved_scores,
+    saved_logs,
+    beta,
+    art_lambda,
+    DISTRIBUTION: tl.constexpr,
+    LAYERS: tl.constexpr,
+    M: tl.constexpr,
+):
+    """Gradient (M,) by the scores on the first layer's wires, from that by the last layer's log-probabilities."""
+    by_score = tl.zeros((M,), tl.float32)
+    for layer in tl.static_range(LAYERS - 1, -1, -1):
+        code = tl.load(codes + layer * M + lane)
+        by_score, by_log = _layer_back(
+            by_score, by_log, saved_scores[layer], saved_logs[layer], code, beta, art_lambda, DISTRIBUTION
+        )
+    return by_score
+
+
+@triton.jit
+def network_large(scores, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION: tl.constexpr, M: tl.constexpr):
+    """Forward with scratch memory: the label's log-probabilities (M,) after the last layer."""
     logs = tl.where(lane == 0, 0.0, UNREACHED)
     for layer in range(layers):
         tl.store(scratch + layer * 2 * M + lane, scores)
         tl.store(scratch + (layer * 2 + 1) * M + lane, logs)
-        partner = tl.load(partners + layer * M + lane)
-        side = tl.load(sides + layer * M + lane)
-        other_score = tl.gather(scores, partner, 0)
-        other_log = tl.gather(logs, partner, 0)
-        v, _ = steepen(side * (scores - other_score), beta, art_lambda, DISTRIBUTION == "logistic_phi")
-        swap = log_cdf(-v, DISTRIBUTION)
-        mixed = _log_add(log_cdf(v, DISTRIBUTION) + logs, swap + other_log)
-        logs = tl.where(side == 0, logs, mixed)
-        scores = tl.where(side == 0, scores, scores + tl.exp(swap) * (other_score - scores))
-    return logs
+        code = tl.load(codes + layer * M + lane)
+        scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
+    return logs * LN_2
 
 
 @triton.jit
-def network_backward(
-    log_gradient,
-    lane,
-    scratch,
-    partners,
-    sides,
-    layers,
-    beta,
-    art_lambda,
-    DISTRIBUTION: tl.constexpr,
-    M: tl.constexpr,
+def network_large_back(
+    by_log, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION: tl.constexpr, M: tl.constexpr
 ):
-    """Gradient (M,) by the scores on the first layer's wires, from that by the last layer's log-probabilities."""
-    score_gradient = tl.zeros((M,), tl.float32)
+    """Like `network_small_back`, from scratch memory."""
+    by_score = tl.zeros((M,), tl.float32)
     tl.debug_barrier()
     for back in range(layers):
         layer = layers - 1 - back
         scores = tl.load(scratch + layer * 2 * M + lane)
         logs = tl.load(scratch + (layer * 2 + 1) * M + lane)
-        partner = tl.load(partners + layer * M + lane)
-        side = tl.load(sides + layer * M + lane)
-        other_score = tl.gather(scores, partner, 0)
-        other_log = tl.gather(logs, partner, 0)
-        v, slope = steepen(side * (scores - other_score), beta, art_lambda, DISTRIBUTION == "logistic_phi")
-        log_keep = log_cdf(v, DISTRIBUTION)
-        log_swap = log_cdf(-v, DISTRIBUTION)
-        keep, swap = tl.exp(log_keep), tl.exp(log_swap)
-        keep_slope = log_cdf_slope(v, DISTRIBUTION)
-        from_own = 1 / (1 + tl.exp(log_swap + other_log - log_keep - logs))
-        by_v = log_gradient * (from_own * keep_slope - (1 - from_own) * log_cdf_slope(-v, DISTRIBUTION))
-        by_v += score_gradient * keep * keep_slope * (scores - other_score)
-        by_v += tl.gather(by_v, partner, 0)
-        to_other = tl.gather(log_gradient * (1 - from_own), partner, 0)
-        mixed = score_gradient * keep + tl.gather(score_gradient * swap, partner, 0)
-        score_gradient = tl.where(side == 0, score_gradient, mixed + side * slope * by_v)
-        log_gradient = tl.where(side == 0, log_gradient, log_gradient * from_own + to_other)
-    return score_gradient
+        code = tl.load(codes + layer * M + lane)
+        by_score, by_log = _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBUTION)
+    return by_score

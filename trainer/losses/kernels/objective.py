@@ -5,6 +5,8 @@
 import triton
 import triton.language as tl
 
+from .maths import ln
+
 
 @triton.jit
 def rank_weights(p_k_ptr, rank, K, FIRST: tl.constexpr):
@@ -24,11 +26,11 @@ def objective(log_ranks, rank, log_softmax, p_k_ptr, K, floor, MODE: tl.constexp
     """
     top1 = tl.load(p_k_ptr).to(tl.float32)
     weights = rank_weights(p_k_ptr, rank, K, FIRST=0 if MODE == "sort" else 1)
-    terms = tl.where(weights > 0, log_ranks + tl.log(tl.where(weights > 0, weights, 1.0)), float("-inf"))
+    terms = tl.where(weights > 0, log_ranks + ln(tl.where(weights > 0, weights, 1.0)), float("-inf"))
     highest = tl.max(terms, axis=0)
     extra = tl.full((), float("-inf"), tl.float32)
     if MODE == "sm":
-        extra = tl.where(top1 > 0, log_softmax + tl.log(tl.where(top1 > 0, top1, 1.0)), float("-inf"))
+        extra = tl.where(top1 > 0, log_softmax + ln(tl.where(top1 > 0, top1, 1.0)), float("-inf"))
         highest = tl.maximum(highest, extra)
     if MODE == "smce":
         highest = tl.where(top1 < 1, highest, 0.0)
@@ -37,17 +39,17 @@ def objective(log_ranks, rank, log_softmax, p_k_ptr, K, floor, MODE: tl.constexp
     total = tl.sum(exponentials, axis=0) + own
     some = total > 0
     total = tl.where(some, total, 1.0)
-    log_p = highest + tl.log(total)
+    log_p = highest + ln(total)
     rest = 1.0
     if MODE == "smce":
         rest = rank_weights(p_k_ptr, tl.zeros((1,), tl.int32), K, FIRST=1)
         rest = tl.sum(rest, axis=0)
-        log_p = tl.where(some, log_p - tl.log(tl.where(rest > 0, rest, 1.0)), 0.0)
+        log_p = tl.where(some, log_p - ln(tl.where(rest > 0, rest, 1.0)), 0.0)
     factor = 1.0
     if FLOORED:
-        lowered = log_p + tl.log(1 - 2 * floor)
-        top = tl.maximum(lowered, tl.log(floor))
-        floored = top + tl.log(tl.exp(lowered - top) + tl.exp(tl.log(floor) - top))
+        lowered = log_p + ln(1 - 2 * floor)
+        top = tl.maximum(lowered, ln(floor))
+        floored = top + ln(tl.exp(lowered - top) + tl.exp(ln(floor) - top))
         factor = tl.exp(lowered - floored)
         log_p = floored
     loss = -rest * log_p

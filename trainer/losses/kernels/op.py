@@ -1,15 +1,59 @@
-"""The kernels as operators of torch: traced by `torch.compile`, differentiable, and free of host synchronisation."""
+"""The kernels as an autograd function, and as operators of torch that `torch.compile` traces."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..settings import Settings
 from . import launch
 
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
-@torch.library.custom_op("headsmith::topk_cross_entropy", mutates_args=())
-def topk_cross_entropy_op(
+
+def fused_loss(
+    logits: Tensor,
+    labels: Tensor,
+    p_k: Tensor,
+    weight: Tensor | None,
+    settings: Settings,
+    m: int,
+    *,
+    per_sample: bool,
+    ignore_index: int,
+    reduction: str,
+    inplace: bool,
+) -> Tensor:
+    """The weighted and reduced loss for one label a row; arguments as in `topk_cross_entropy`, m at most C."""
+    arguments = (
+        logits if logits.stride(1) == 1 else logits.contiguous(),
+        labels,
+        p_k,
+        weight,
+        settings.method,
+        m,
+        settings.beta(m),
+        settings.distribution,
+        settings.art_lambda,
+        settings.softsort_power,
+        settings.sinkhorn_iterations,
+        settings.sinkhorn_tolerance,
+        settings.top1_mode,
+        settings.softmax_over,
+        settings.floor,
+        per_sample,
+        ignore_index,
+        reduction,
+        inplace,
+    )
+    if torch.compiler.is_compiling():
+        traced: Tensor = _forward_op(*arguments)[0]
+        return traced
+    result: Tensor = _EagerLoss.apply(*arguments)
+    return result
+
+
+def _forward(
     logits: Tensor,
     labels: Tensor,
     p_k: Tensor,
@@ -30,7 +74,7 @@ def topk_cross_entropy_op(
     reduction: str,
     inplace: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The reduced loss, then what the backward needs: scale, weights, candidates' gradient and columns, softmax share."""
+    """The result, then what the backward needs: scale, weights, candidates' gradient and columns, softmax's share."""
     losses, weights, gradient, columns, dense = launch.forward(
         logits,
         labels,
@@ -51,27 +95,59 @@ def topk_cross_entropy_op(
         ignore_index=ignore_index,
     )
     if reduction == "none":
-        return losses, torch.ones(1, device=logits.device), weights, gradient, columns, dense
+        return losses, losses.new_ones(1), weights, gradient, columns, dense
     result, scale = launch.reduce(losses, weights, reduction == "mean")
     return result, scale, weights, gradient, columns, dense
 
 
-@topk_cross_entropy_op.register_fake
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
+    logits, ctx.inplace, ctx.inputs = inputs[0], inputs[-1], len(inputs)
+    ctx.classes, ctx.dtype = logits.shape[1], logits.dtype
+    keeps_logits = ctx.inplace or output[5].shape[0] > 0
+    ctx.save_for_backward(*output[1:], *([logits] if keeps_logits else []))
+    ctx.set_materialize_grads(False)
+
+
+class _EagerLoss(torch.autograd.Function):
+    """What the operators below do, without their cost on the host."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        output = _forward(*inputs)
+        _keep(ctx, inputs, output)
+        return output[0]
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        if upstream is None:
+            return (None,) * ctx.inputs
+        saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
+        if ctx.inplace and logits is not None:
+            output = logits.detach()
+        else:
+            output = torch.empty(len(saved[1]), ctx.classes, dtype=ctx.dtype, device=saved[1].device)
+        launch.backward(output, logits, upstream, *saved)
+        return output, *([None] * (ctx.inputs - 1))
+
+
+_forward_op = torch.library.custom_op("headsmith::topk_cross_entropy", _forward, mutates_args=())
+
+
+@_forward_op.register_fake
 def _(
     logits: Tensor, labels: Tensor, p_k: Tensor, weight: Tensor | None, method: str, m: int, *options: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> Outputs:
     rows = logits.shape[0]
     top1_mode, softmax_over, reduction = options[6], options[7], options[11]
     over_classes = method == "softmax" or (softmax_over == "classes" and top1_mode != "sort")
     width = 1 if method == "softmax" else m
-    new = {"dtype": torch.float32}
     return (
-        logits.new_empty(rows if reduction == "none" else (), **new),
-        logits.new_empty(1, **new),
-        logits.new_empty(rows, **new),
-        logits.new_empty(rows, width, **new),
+        logits.new_empty(rows if reduction == "none" else (), dtype=torch.float32),
+        logits.new_empty(1, dtype=torch.float32),
+        logits.new_empty(rows, dtype=torch.float32),
+        logits.new_empty(rows, width, dtype=torch.float32),
         logits.new_empty(rows, width, dtype=torch.int32),
-        logits.new_empty(rows if over_classes else 0, 2, **new),
+        logits.new_empty(rows if over_classes else 0, 2, dtype=torch.float32),
     )
 
 
@@ -107,51 +183,12 @@ def _(
     return weights.new_empty(weights.shape[0], classes, dtype=dtype)
 
 
-@torch.library.custom_op("headsmith::topk_cross_entropy_backward_", mutates_args=("logits",))
-def _backward_inplace_op(
-    logits: Tensor,
-    upstream: Tensor,
-    scale: Tensor,
-    weights: Tensor,
-    gradient: Tensor,
-    columns: Tensor,
-    dense: Tensor,
-) -> None:
-    launch.backward(logits, logits, upstream, scale, weights, gradient, columns, dense)
-
-
-@_backward_inplace_op.register_fake
-def _(
-    logits: Tensor,
-    upstream: Tensor,
-    scale: Tensor,
-    weights: Tensor,
-    gradient: Tensor,
-    columns: Tensor,
-    dense: Tensor,
-) -> None:
-    return None
-
-
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    logits, inplace = inputs[0], inputs[-1]
-    _, scale, weights, gradient, columns, dense = output
-    ctx.inplace = inplace
-    ctx.classes, ctx.dtype = logits.shape[1], logits.dtype
-    ctx.keeps_logits = inplace or dense.shape[0] > 0
-    ctx.save_for_backward(scale, weights, gradient, columns, dense, *([logits] if ctx.keeps_logits else []))
-    ctx.inputs = len(inputs)
-
-
-def _backward(ctx: Any, upstream: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
-    scale, weights, gradient, columns, dense, *logits = ctx.saved_tensors
-    if ctx.inplace:
-        output = logits[0].detach()
-        _backward_inplace_op(output, upstream, scale, weights, gradient, columns, dense)
-    else:
-        kept = logits[0] if logits else None
-        output = _backward_op(upstream, scale, weights, gradient, columns, dense, kept, ctx.classes, ctx.dtype)
+def _traced_backward(ctx: Any, upstream: Tensor | None, *unused: Any) -> tuple[Tensor | None, ...]:
+    if upstream is None:
+        return (None,) * ctx.inputs
+    saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
+    output = _backward_op(upstream, *saved, logits, ctx.classes, ctx.dtype)
     return output, *([None] * (ctx.inputs - 1))
 
 
-topk_cross_entropy_op.register_autograd(_backward, setup_context=_setup_context)
+_forward_op.register_autograd(_traced_backward, setup_context=_keep)
