@@ -14,7 +14,7 @@ from .glyphs import LARGEST, draw_glyphs
 from .picture import draw_picture
 
 IMAGE_SIZE = 96
-EPOCHS = 40
+EPOCHS = 16
 HEADS = {
     "softmax": {"p_k": (1.0,)},
     "odd_even": {"p_k": (0.5, 0.0, 0.0, 0.0, 0.5)},
@@ -57,21 +57,28 @@ def run_demo(out: str | Path, *, classes: int | None = None, quick: bool = False
 
 
 def _contend(name: str, features: FeatureSet, out: Path) -> Contender:
-    run, found = _train(name, features, out / "runs" / name)
-    bundle = out / "bundles" / name
-    if not (found and bundle.is_dir()):
-        export_classifier(run, formats=tuple(MODEL_FILES), out=bundle, overwrite=True)
+    run = _train(name, features, out / "runs" / name)
+    bundle = _export(run, out / "bundles" / name)
     result = evaluate_classifier(bundle, data=str(out / "glyphs" / "test"), out=out / "results" / name)
-    return Contender(name, run, Bundle.load(bundle), result)
+    return Contender(name, run, bundle, result)
 
 
-def _train(name: str, features: FeatureSet, path: Path) -> tuple[Run, bool]:
-    """The run at ``path`` where it was trained on these features, else a new one; and whether it was found."""
+def _train(name: str, features: FeatureSet, path: Path) -> Run:
+    """The run at ``path`` where it was trained on these features, else a new one."""
     if path.is_dir():
         run = Run.load(path)
         if run.record["features"]["fingerprint"] == features.fingerprint:
-            return run, True
-    return train(features, loss=name, epochs=EPOCHS, out=path, overwrite=True, **HEADS[name]), False
+            return run
+    return train(features, loss=name, epochs=EPOCHS, out=path, overwrite=True, **HEADS[name])
+
+
+def _export(run: Run, path: Path) -> Bundle:
+    """The bundle at ``path`` where it holds this run's head, else a new one."""
+    if path.is_dir():
+        bundle = Bundle.load(path)
+        if bundle.manifest["head"]["sha256"] == run.record["head_sha256"]:
+            return bundle
+    return export_classifier(run, formats=tuple(MODEL_FILES), out=path, overwrite=True)
 
 
 def _table(contenders: list[Contender]) -> Table:
