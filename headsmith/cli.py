@@ -129,7 +129,12 @@ def _weights(text: str) -> tuple[float, ...]:
 def train(
     features: Annotated[Path, typer.Argument(help="Feature set that `headsmith extract` made.")],
     out: Out,
-    loss: Annotated[str, typer.Option(help="softmax (plain cross-entropy) or a relaxation: neuralsort.")] = "softmax",
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="softmax (plain cross-entropy), neuralsort, softsort, sinkhorn, odd_even, bitonic or splitter_selection."
+        ),
+    ] = "softmax",
     p_k: Annotated[
         str | None, typer.Option(help="Weights of top-1, top-2, ...: .5,0,0,0,.5. [default: the loss's]")
     ] = None,

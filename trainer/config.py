@@ -11,7 +11,15 @@ from ..models.errors import InputError, near
 from ..models.files import new_file
 
 # Found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3, 3e-3, 1e-2 and 3e-2.
-LEARNING_RATES = {"softmax": 3e-3, "neuralsort": 1e-2, "softsort": 1e-2, "odd_even": 3e-3, "bitonic": 1e-2}
+LEARNING_RATES = {
+    "softmax": 3e-3,
+    "neuralsort": 1e-2,
+    "softsort": 1e-2,
+    "sinkhorn": 1e-2,
+    "odd_even": 3e-3,
+    "bitonic": 1e-2,
+    "splitter_selection": 3e-3,
+}
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,8 @@ class TrainConfig:
     """What a head is trained with.
 
     Attributes:
-        loss: The relaxation of the top-k cross-entropy: ``softmax`` (plain cross-entropy) or ``neuralsort``.
+        loss: ``softmax`` (plain cross-entropy), or the relaxation of a top-k cross-entropy: one of
+            `headsmith.trainer.losses.METHODS`.
         p_k: The weights of top-1, top-2, ...; ``None`` takes the loss's default.
         m: How many of the highest scores enter the relaxation; ``None`` keeps all classes.
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's default.
