@@ -25,7 +25,7 @@ def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_
         columns = labels.abs().topk(width, dim=1).indices
         shares = labels.gather(1, columns)
     else:
-        columns = labels.long().reshape(len(labels), -1)
+        columns = labels.long() if labels.ndim == 2 else labels.long().unsqueeze(1)
         kept = columns != ignore_index
         shares = kept.float() / kept.sum(dim=1, keepdim=True).clamp_min(1)
     if weight is not None:
