@@ -1,0 +1,178 @@
+"""Bad input: one line that names the argument, what was found and what was expected."""
+
+import pytest
+import torch
+
+from headsmith.trainer.losses import (
+    DISTRIBUTIONS,
+    METHODS,
+    TopKCrossEntropy,
+    linear_topk_cross_entropy,
+    relaxed_topk,
+    topk_cross_entropy,
+)
+
+LOGITS = torch.randn(4, 7, generator=torch.Generator().manual_seed(0))
+LABELS = torch.tensor([0, 1, 2, 3])
+NAN = float("nan")
+
+
+def assert_message(excinfo, *parts: str):
+    message = str(excinfo.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize("build", [TopKCrossEntropy, lambda **options: topk_cross_entropy(LOGITS, LABELS, **options)])
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"p_k": [1.5, -0.5]}, ["p_k", "-0.5", "non-negative"]),
+        ({"p_k": [NAN, 1.0]}, ["p_k", "nan", "non-negative"]),
+        ({"p_k": [0.5, 0.4]}, ["p_k", "0.9", "expected 1"]),
+        ({"p_k": [[1.0, 0.0], [0.5, 0.6]]}, ["row 1 of p_k", "1.1", "expected 1"]),
+        ({"p_k": []}, ["p_k", "(0,)", "(K,)"]),
+        ({"p_k": [0.5, 0, 0.5], "m": 2}, ["p_k has 3 entries", "m is 2", "at least 3"]),
+        ({"p_k": [0.5, 0.5], "method": "softmax"}, ["p_k has 2 entries", "softmax", "[1]"]),
+        ({"method": "neural_sort"}, ["method", "neural_sort", "did you mean 'neuralsort'", *METHODS]),
+        ({"method": "bitonic_sort"}, ["method", "did you mean 'bitonic'"]),
+        ({"distribution": "cauchi"}, ["distribution", "did you mean 'cauchy'", *DISTRIBUTIONS]),
+        ({"top1_mode": "ce"}, ["top1_mode", "'ce'", "sort, sm, smce"]),
+        ({"softmax_over": "class"}, ["softmax_over", "did you mean 'classes'", "candidates"]),
+        ({"reduction": "average"}, ["reduction", "'average'", "mean, sum, none"]),
+        ({"impl": "cuda"}, ["impl", "'cuda'", "auto, torch, triton"]),
+        ({"inverse_temperature": 0}, ["inverse_temperature is 0", "above 0"]),
+        ({"inverse_temperature": -1.0}, ["inverse_temperature is -1.0", "above 0"]),
+        ({"inverse_temperature": NAN}, ["inverse_temperature is nan", "finite"]),
+        ({"inverse_temperature": float("inf")}, ["inverse_temperature is inf", "finite"]),
+        ({"softsort_power": 0}, ["softsort_power is 0", "above 0"]),
+        ({"art_lambda": 1.0}, ["art_lambda is 1.0", "[0, 1)"]),
+        ({"art_lambda": -0.1}, ["art_lambda is -0.1", "[0, 1)"]),
+        ({"floor": 0.5}, ["floor is 0.5", "[0, 0.5)"]),
+        ({"sinkhorn_iterations": 0}, ["sinkhorn_iterations is 0", "at least 1"]),
+        ({"sinkhorn_tolerance": NAN}, ["sinkhorn_tolerance is nan", "at least 0"]),
+        ({"m": 0}, ["m is 0", "at least 1"]),
+        ({"m": -3}, ["m is -3", "at least 1"]),
+        ({"label_smoothing": 1.0}, ["label_smoothing is 1.0", "[0, 1)"]),
+    ],
+)
+def test_options(build, options, parts):
+    with pytest.raises(ValueError) as excinfo:
+        build(**options)
+    assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"p_k": [1 / 8] * 8}, ["p_k has 8 entries", "7 classes"]),
+        ({"p_k": [[1.0, 0.0]] * 3}, ["p_k", "(3, 2)", "(7, K)"]),
+        ({"sample_p_k": [[1.0, 0.0]] * 3}, ["sample_p_k", "(3, 2)", "(4, K)"]),
+        ({"sample_p_k": [[0.5, 0.6]] * 4}, ["row 0 of sample_p_k", "1.1"]),
+        ({"sample_p_k": [[0.2] * 5] * 4, "m": 3}, ["sample_p_k has 5 entries", "m is 3"]),
+        ({"weight": torch.ones(5)}, ["weight", "(5,)", "(7,)"]),
+    ],
+)
+def test_options_that_do_not_fit_the_logits(options, parts):
+    with pytest.raises(ValueError) as excinfo:
+        topk_cross_entropy(LOGITS, LABELS, **options)
+    assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("labels", "error", "parts"),
+    [
+        (torch.tensor([0, 1, 7, 3]), IndexError, ["label 7 in row 2", "0..6", "-100"]),
+        (torch.tensor([0, -1, 2, 3]), IndexError, ["label -1 in row 1", "0..6", "-1..3"]),
+        (torch.tensor([[0, -100], [1, 9], [2, -100], [3, 4]]), IndexError, ["label 9 in row 1", "0..6"]),
+        (torch.tensor([0, 1, 2, 255], dtype=torch.uint8), IndexError, ["label 255 in row 3", "0..6"]),
+        (torch.tensor([0.0, 1.0, 2.0, 3.0]), TypeError, ["labels are torch.float32", "(4,)", "integers"]),
+        (torch.tensor([True, False, True, True]), TypeError, ["labels are torch.bool", "integers"]),
+        (torch.tensor([0, 1, 2]), ValueError, ["(3,)", "(4, 7)"]),
+        (torch.tensor(3), ValueError, ["()", "(4, 7)"]),
+        (torch.zeros(4, 1, 1, dtype=torch.int64), ValueError, ["(4, 1, 1)", "(4, 7)"]),
+        (torch.full((4, 6), 1 / 6), ValueError, ["(4, 6)", "(4, 7)"]),
+        (torch.zeros(4, dtype=torch.int64, device="meta"), ValueError, ["labels are on meta", "logits on cpu"]),
+    ],
+)
+def test_labels(method, labels, error, parts):
+    with pytest.raises(error) as excinfo:
+        topk_cross_entropy(LOGITS, labels, method=method)
+    assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize(
+    ("logits", "error", "parts"),
+    [
+        (torch.zeros(4, 7, dtype=torch.int64), TypeError, ["logits are torch.int64", "floating"]),
+        (torch.zeros(7), ValueError, ["(7,)", "(B, C)"]),
+        (torch.zeros(4, 7, 2), ValueError, ["(4, 7, 2)", "(B, C)"]),
+        (torch.zeros(4, 0), ValueError, ["(4, 0)", "at least one class"]),
+    ],
+)
+def test_logits(logits, error, parts):
+    with pytest.raises(error) as excinfo:
+        topk_cross_entropy(logits, LABELS, p_k=[1.0])
+    assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("top1_mode", ["sort", "sm", "smce"])
+@pytest.mark.parametrize("column", [2, 5])
+def test_nan_is_never_a_number(method, top1_mode, column):
+    """Not even where the NaN is of a class that pruning leaves out."""
+    logits = torch.arange(28.0).reshape(4, 7)
+    logits[2, column] = NAN
+    options = {"p_k": [1.0] if method == "softmax" else [0.5, 0.5], "m": 2, "top1_mode": top1_mode}
+    losses = topk_cross_entropy(logits, LABELS, method=method, reduction="none", **options)
+    assert losses.isnan().tolist() == [False, False, True, False]
+    assert topk_cross_entropy(logits, LABELS, method=method, **options).isnan()
+
+
+def test_nan_of_an_ignored_row_does_not_count():
+    logits = LOGITS.clone()
+    logits[2] = NAN
+    logits.requires_grad_()
+    loss = topk_cross_entropy(logits, torch.tensor([0, 1, -100, 3]), p_k=[0.5, 0.5])
+    expected = topk_cross_entropy(LOGITS[[0, 1, 3]], torch.tensor([0, 1, 3]), p_k=[0.5, 0.5])
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    assert logits.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "parts"),
+    [
+        ({"method": "softmax"}, ValueError, ["method", "softmax", *METHODS[1:]]),
+        ({"k": 0}, ValueError, ["k is 0", "1..n"]),
+        ({"k": 8}, ValueError, ["k is 8", "1..n"]),
+        ({"scores": torch.zeros(7)}, ValueError, ["(7,)", "(B, n)"]),
+        ({"scores": torch.zeros(4, 7, dtype=torch.int32)}, TypeError, ["torch.int32", "floating"]),
+        ({"inverse_temperature": 0.0}, ValueError, ["inverse_temperature is 0.0"]),
+    ],
+)
+def test_relaxed_topk(arguments, error, parts):
+    with pytest.raises(error) as excinfo:
+        relaxed_topk(**({"scores": LOGITS, "k": 3} | arguments))
+    assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ({"weight": torch.zeros(7, 4)}, ["(4, 3)", "(7, 4)", "(C, D)"]),
+        ({"features": torch.zeros(4)}, ["(4,)", "(B, D)"]),
+        ({"bias": torch.zeros(6)}, ["bias", "(6,)", "(7,)"]),
+        ({"labels": torch.zeros(5, dtype=torch.int64)}, ["labels", "(5,)", "4 rows"]),
+        ({"reduction": "average"}, ["reduction", "'average'"]),
+        ({"p_k": [0.5, 0.6]}, ["p_k", "1.1"]),
+        ({"method": "soft_sort"}, ["did you mean 'softsort'"]),
+    ],
+)
+def test_linear(arguments, parts):
+    usual = {"features": torch.zeros(4, 3), "weight": torch.zeros(7, 3), "bias": None, "labels": LABELS}
+    with pytest.raises(ValueError) as excinfo:
+        linear_topk_cross_entropy(**(usual | arguments))
+    assert_message(excinfo, *parts)
