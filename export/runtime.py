@@ -29,7 +29,9 @@ CUDA_HELP = (
     "pip install 'onnxruntime-gpu[cuda,cudnn]' on a machine with an NVIDIA driver that fits it, or use --provider cpu"
 )
 _state = onnxruntime.capi.onnxruntime_pybind11_state
-OrtErrors = tuple(error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception))
+OrtErrors: tuple[type[Exception], ...] = tuple(
+    error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception)
+)
 
 
 class Outputs(NamedTuple):

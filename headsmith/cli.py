@@ -132,7 +132,7 @@ def train(
     loss: Annotated[
         str,
         typer.Option(
-            help="softmax (plain cross-entropy), neuralsort, softsort, sinkhorn, odd_even, bitonic or splitter_selection."
+            help="softmax (cross-entropy), neuralsort, softsort, sinkhorn, odd_even, bitonic or splitter_selection."
         ),
     ] = "softmax",
     p_k: Annotated[

@@ -11,6 +11,8 @@ from .export.runtime import OrtErrors, default_threads
 from .models.environment import describe_device, versions
 from .show import console, show_json
 
+NOT_LOADED: tuple[type[Exception], ...] = (RuntimeError, *OrtErrors)
+
 
 def examine() -> dict[str, Any]:
     """Versions, devices, and for each execution provider whether a session on it really starts."""
@@ -34,7 +36,7 @@ def _loads(provider: str) -> bool:
         onnxruntime.preload_dlls()
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=[provider], enable_fallback=0)
-    except (RuntimeError, *OrtErrors):
+    except NOT_LOADED:
         return False
     return provider in session.get_providers()
 

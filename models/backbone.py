@@ -60,7 +60,7 @@ class Backbone(nn.Module):
         """The feature of a fixed pattern: two builds that differ anywhere that matters differ here."""
         height, width = self.preprocessing.crop_size
         pattern = np.random.default_rng(0).integers(0, 256, (1, 3, height, width), dtype=np.uint8)
-        features = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
+        features: Tensor = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
         if features.ndim != 2:
             raise InputError(f"{self.request['spec']}: features of shape {tuple(features.shape)}, expected (N, D)")
         return features[0]

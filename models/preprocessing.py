@@ -92,7 +92,10 @@ class Preprocessing:
         expected = {field.name for field in fields(cls)}
         if values.keys() != expected:
             raise InputError(f"preprocessing: keys {sorted(values)}, expected {sorted(expected)}")
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        arguments: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**arguments)
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Self:

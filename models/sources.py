@@ -11,7 +11,7 @@ import torch
 import torchvision
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from timm.data import resolve_data_config
+from timm.data.config import resolve_data_config
 from torch import Tensor, nn
 
 from .errors import InputError, near
@@ -80,7 +80,7 @@ def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
     if name.partition(".")[0] not in known:
         raise InputError(f"--backbone timm:{name}: no such model in timm {timm.__version__}{near(name, known)}")
     config = timm.get_pretrained_cfg(name)
-    sized = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
+    sized: dict[str, Any] = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
     local = {} if checkpoint is None else {"state_dict": read_state_dict(checkpoint), "custom_load": False}
     try:
         network = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=local, **sized)
@@ -146,7 +146,7 @@ def _cut_last_linear(network: nn.Module, name: str) -> str:
             f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"
         )
     network.set_submodule(path, nn.Identity())
-    return path
+    return str(path)
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:

@@ -59,6 +59,11 @@ class TrainConfig:
             if value is not None and not value > 0:
                 raise InputError(f"{name}: {value} found, expected a number above 0")
 
+    @property
+    def step_size(self) -> float:
+        """Adam's step size: the one that was given, else the loss's own."""
+        return LEARNING_RATES[self.loss] if self.learning_rate is None else self.learning_rate
+
     def save(self, path: str | Path) -> None:
         """Write as YAML, atomically."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(self).items()}

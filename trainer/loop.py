@@ -48,7 +48,7 @@ class Training:
         self.splits = {name: _Split(feature_set, name, self.device) for name in ("train", "val", "test")}
         self.criterion = criterion.to(self.device)
         self.head = build_head(config.head, feature_set.feature_dim, len(feature_set.class_names)).to(self.device)
-        self.optimizer = torch.optim.Adam(self.head.parameters(), lr=config.learning_rate)
+        self.optimizer = torch.optim.Adam(self.head.parameters(), lr=config.step_size)
         self.order = torch.Generator().manual_seed(config.seed)
         self.best_head: Linear = copy.deepcopy(self.head)
         self.best: dict[str, Any] = {}

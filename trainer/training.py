@@ -10,7 +10,7 @@ from ..models.environment import describe_device, pick_device, versions
 from ..models.errors import InputError
 from ..models.files import new_folder, sha256_file, write_json
 from ..models.head import save_head
-from .config import LEARNING_RATES, TrainConfig
+from .config import TrainConfig
 from .features.feature_set import FeatureSet
 from .loop import Training
 from .losses import TopKCrossEntropy, default_inverse_temperature
@@ -106,7 +106,7 @@ def _resolve(config: TrainConfig, num_classes: int) -> tuple[TopKCrossEntropy, T
         p_k=p_k,
         m=m,
         inverse_temperature=temperature,
-        learning_rate=config.learning_rate or LEARNING_RATES[config.loss],
+        learning_rate=config.step_size,
         device=str(pick_device(config.device)),
     )
     return TopKCrossEntropy(p_k, config.loss, m, temperature), resolved

@@ -15,10 +15,7 @@ from .picture import draw_picture
 
 IMAGE_SIZE = 96
 EPOCHS = 16
-HEADS = {
-    "softmax": {"p_k": (1.0,)},
-    "odd_even": {"p_k": (0.5, 0.0, 0.0, 0.0, 0.5)},
-}
+HEADS: dict[str, tuple[float, ...]] = {"softmax": (1.0,), "odd_even": (0.5, 0.0, 0.0, 0.0, 0.5)}
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def _train(name: str, features: FeatureSet, path: Path) -> Run:
         run = Run.load(path)
         if run.record["features"]["fingerprint"] == features.fingerprint:
             return run
-    return train(features, loss=name, epochs=EPOCHS, out=path, overwrite=True, **HEADS[name])
+    return train(features, loss=name, epochs=EPOCHS, out=path, overwrite=True, p_k=HEADS[name])
 
 
 def _export(run: Run, path: Path) -> Bundle:

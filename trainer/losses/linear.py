@@ -138,7 +138,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         if ctx.grads is None:
             raise RuntimeError(
                 "linear_topk_cross_entropy can run its backward once, because that overwrites its gradients"

@@ -35,10 +35,10 @@ def _directed(a: int, b: int, falling: int) -> tuple[int, int]:
 def _splitter_selection(n: int, k: int) -> Network:
     """Splitter selection network (Petersen, Kuehne, Borgelt, Deussen 2022), of O(log n) layers for fixed k.
 
-    A splitter compares a set of wires at distances of halving powers of two; the i-th wire of the set then has at least
-    2^popcount(i) - 1 wires above it. Wires with k or more above them are out; wires with the same bound are split again,
-    those with the highest bound first, until each bound below k belongs to one wire. Wire 0 of this construction is the highest
-    and becomes wire n - 1.
+    A splitter compares a set of wires at distances of halving powers of two; the i-th wire of the set then has at
+    least 2^popcount(i) - 1 wires above it. Wires with k or more above them are out; wires with the same bound are
+    split again, those with the highest bound first, until each bound below k belongs to one wire. Wire 0 of this
+    construction is the highest and becomes wire n - 1.
     """
     bound = [0] * n
     free_from = [0] * n

@@ -1,4 +1,7 @@
-"""NeuralSort (Grover, Wang, Zweig, Ermon: Stochastic Optimization of Sorting Networks via Continuous Relaxations, 2019)."""
+"""NeuralSort.
+
+Grover, Wang, Zweig, Ermon: Stochastic Optimization of Sorting Networks via Continuous Relaxations, ICLR 2019.
+"""
 
 from typing import Any
 
@@ -21,7 +24,8 @@ class _AbsoluteDeviations(torch.autograd.Function):
         return (below - above) * scores - low + high
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        order: Tensor
         order, below, above = ctx.saved_tensors
         sums = _prefix_sums(grad.gather(-1, order))
         low = sums.gather(-1, below)

@@ -40,8 +40,8 @@ def sinkhorn_log_plan(
         tolerance: a row keeps its potentials once none of them moves by more than this.
 
     Returns:
-        Logarithm of the kernel (B, m, m), its row r for rank r + 1, and the potentials (B, m) of ranks and of scores; the
-        plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
+        Logarithm of the kernel (B, m, m), its row r for rank r + 1, and the potentials (B, m) of ranks and of scores;
+        the plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
     """
     squashed = squash(scores)
     kernel = (_targets(scores).unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature
