@@ -77,9 +77,7 @@ def _text(paths: list[Path]) -> Iterator[Path]:
 def choose_characters(faces: dict[str, tuple[Path, set[str]]], classes: int) -> list[str]:
     """Letters, digits, punctuation and symbols that every DejaVu face has, those in most STIX faces first."""
     covered = [characters for name, (_, characters) in faces.items() if name.startswith("DejaVu")]
-    visible = [
-        c for c in set.intersection(*covered) if unicodedata.category(c)[0] in "LNPS" and unicodedata.name(c, None)
-    ]
+    visible = [c for c in set.intersection(*covered) if unicodedata.category(c)[0] in "LNPS"]
     visible.sort(key=lambda c: (-sum(c in characters for _, characters in faces.values()), c))
     return visible[:classes]
 

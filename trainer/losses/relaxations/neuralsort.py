@@ -25,12 +25,12 @@ class _AbsoluteDeviations(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        order: Tensor
         order, below, above = ctx.saved_tensors
         sums = _prefix_sums(grad.gather(-1, order))
         low = sums.gather(-1, below)
         high = sums[..., -1:] - sums.gather(-1, grad.shape[-1] - above)
-        return (below - above) * grad + low - high
+        gradient: Tensor = (below - above) * grad + low - high
+        return gradient
 
 
 def _prefix_sums(values: Tensor) -> Tensor:

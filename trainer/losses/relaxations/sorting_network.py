@@ -12,8 +12,13 @@ from .networks import network
 UNREACHED = -1e30
 
 
-@cache
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[int], list[int]]:
+    return _cached_schedule(method, n, k)
+
+
+@cache
+def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[int], list[int]]:
     """Each layer as a permutation that brings its low, high and idle wires together, and where the top k end up."""
     order = list(range(n))
     permutations, sizes = [], []
