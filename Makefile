@@ -8,7 +8,7 @@ demo: .venv/demo.stamp
 	$(BIN)/headsmith demo
 
 test: .venv/test.stamp
-	$(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
