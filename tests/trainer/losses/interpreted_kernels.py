@@ -1,0 +1,160 @@
+"""The kernels against the reference, run by `test_kernels.py` in a process of its own under Triton's interpreter."""
+
+import pytest
+import torch
+
+from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, implementation, topk_cross_entropy
+
+pytestmark = pytest.mark.filterwarnings(  # numpy, in lanes that are masked
+    "ignore:(overflow|invalid value|divide by zero|All-NaN slice) encountered:RuntimeWarning"
+)
+NETWORKS = METHODS[4:]
+RELAXATIONS = [{"method": method} for method in METHODS[:4]] + [
+    {"method": NETWORKS[i % 3], "distribution": distribution} for i, distribution in enumerate(DISTRIBUTIONS)
+]
+every_relaxation = pytest.mark.parametrize("options", RELAXATIONS, ids=lambda options: "-".join(options.values()))
+
+
+def p_k_of(options) -> list[float]:
+    return [1.0] if options["method"] == "softmax" else [0.5, 0.2, 0.3]
+
+
+def batch(rows: int, classes: int, dtype=torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    """Distinct scores, the same in every type, with labels high and low."""
+    generator = torch.Generator().manual_seed(classes)
+    order = torch.stack([torch.randperm(classes, generator=generator) for _ in range(rows)])
+    logits = (order / 16 if classes < 200 else order % 256 / 16).to(dtype)
+    labels = torch.randint(classes, (rows,), generator=generator)
+    labels[0] = logits[0].argmax()
+    return logits, labels
+
+
+def with_gradient(logits, labels, impl, **options):
+    x = logits.detach().requires_grad_()
+    loss = topk_cross_entropy(x, labels, impl=impl, **options)
+    (gradient,) = torch.autograd.grad(loss.sum(), x)
+    return loss.detach(), gradient
+
+
+def assert_same(logits, labels, rtol=2e-4, **options):
+    loss, gradient = with_gradient(logits, labels, "triton", **options)
+    expected_loss, expected_gradient = with_gradient(logits, labels, "torch", **options)
+    assert gradient.dtype == logits.dtype
+    torch.testing.assert_close(loss, expected_loss, rtol=rtol, atol=1e-5, equal_nan=True)
+    rounding = torch.finfo(logits.dtype).eps
+    size = expected_gradient.nan_to_num().abs().max().item() if len(logits) else 0
+    torch.testing.assert_close(
+        gradient, expected_gradient, rtol=max(rtol, 2 * rounding), atol=1e-5 + (rtol + rounding) * size, equal_nan=True
+    )
+
+
+def test_interpreter_runs():
+    assert implementation("triton", torch.zeros(1, 5)) == "triton"
+
+
+@every_relaxation
+@pytest.mark.parametrize(("top1_mode", "m"), [("sm", 5), ("smce", 16), ("sort", 7)])
+def test_relaxations(options, top1_mode, m):
+    assert_same(*batch(2, 37), p_k=p_k_of(options), m=m, top1_mode=top1_mode, **options)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_softmax_over_classes_and_wide_relaxation(method):
+    assert_same(
+        *batch(2, 67), p_k=[0.5, 0, 0, 0, 0.5], m=33, method=method, softmax_over="classes", sinkhorn_iterations=4
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classes", [2, 3, 130])
+def test_numbers_of_classes(method, classes):
+    p_k = [1.0] if method == "softmax" else [0.5, 0.5]
+    assert_same(*batch(2, classes), p_k=p_k, m=6, method=method)
+
+
+def test_more_classes_than_a_tile():
+    logits, labels = batch(2, 5003)
+    logits += torch.linspace(0, 0.01, 5003)  # no ties
+    assert_same(logits, labels, p_k=[0.5, 0.5], m=6)
+    assert_same(logits, labels, method="softmax")
+
+
+@pytest.mark.parametrize("method", ["neuralsort", "splitter_selection", "softmax"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_16_bits(method, dtype):
+    p_k = [1.0] if method == "softmax" else [0.5, 0.5]
+    assert_same(*batch(3, 45, dtype), p_k=p_k, m=6, method=method)
+
+
+@pytest.mark.parametrize("method", ["softsort", "softmax"])
+def test_views(method):
+    logits, labels = batch(4, 60)
+    p_k = [1.0] if method == "softmax" else [0.5, 0.5]
+    for view in (logits[:, 3:50], logits[:, ::2], logits[::2], logits[:1].expand(2, -1), logits.t().contiguous().t()):
+        assert_same(view, labels[: len(view)] % view.shape[1], p_k=p_k, method=method)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("method", ["neuralsort", "softmax"])
+def test_nan_and_ignored_rows(method, reduction):
+    logits, labels = batch(3, 21)
+    options = {"p_k": [1.0] if method == "softmax" else [0.5, 0.5], "m": 6, "method": method, "reduction": reduction}
+    labels[1] = -100
+    logits[1, 3] = torch.nan
+    assert_same(logits, labels, **options)
+    logits[2, 20] = torch.nan
+    assert_same(logits, labels, **options)
+    loss, _ = with_gradient(logits, labels, "triton", **options)
+    assert loss.isnan().tolist() == ([False, False, True] if reduction == "none" else True)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_all_ignored_and_empty(reduction):
+    logits, _ = batch(3, 21)
+    for rows in (3, 0):
+        labels = torch.full((rows,), -100)
+        loss, gradient = with_gradient(logits[:rows], labels, "triton", reduction=reduction)
+        assert loss.shape == ((rows,) if reduction == "none" else ())
+        assert (loss == 0).all()
+        assert (gradient == 0).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weight": torch.linspace(1, 2, 21)},
+        {"p_k": [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]] * 7},
+        {"sample_p_k": [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [0.25, 0.75]]},
+        {"label_smoothing": 0.1},
+        {"floor": 1e-7, "p_k": [0.0, 1.0]},
+        {"softsort_power": 2.0, "method": "softsort"},
+        {"art_lambda": 0.0, "method": "odd_even"},
+        {"method": "softmax", "weight": torch.linspace(1, 2, 21)},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options(options):
+    assert_same(*batch(4, 21), **({"m": 6} | options))
+
+
+@every_relaxation
+def test_equal_huge_and_distant_scores(options):
+    far = torch.zeros(1, 20)
+    far[0, 3] = -30
+    rows = [torch.zeros(1, 20), far, 1e4 * torch.linspace(-1, 1, 20)[None]]
+    for logits in rows:
+        loss, gradient = with_gradient(logits, torch.tensor([3]), "triton", p_k=p_k_of(options), m=6, **options)
+        assert loss.isfinite().all()
+        assert gradient.isfinite().all()
+        expected = topk_cross_entropy(logits, torch.tensor([3]), impl="torch", p_k=p_k_of(options), m=6, **options)
+        torch.testing.assert_close(loss, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("softmax_over", ["candidates", "classes"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradient_in_place(softmax_over, dtype):
+    logits, labels = batch(3, 37, dtype)
+    options = {"p_k": [0.5, 0.5], "m": 6, "softmax_over": softmax_over}
+    _, expected = with_gradient(logits, labels, "triton", **options)
+    _, gradient = with_gradient(logits.clone(), labels, "triton", inplace=True, **options)
+    torch.testing.assert_close(gradient, expected, rtol=0, atol=0)
