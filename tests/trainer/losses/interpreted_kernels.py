@@ -143,11 +143,15 @@ def test_equal_huge_and_distant_scores(options):
     far[0, 3] = -30
     rows = [torch.zeros(1, 20), far, 1e4 * torch.linspace(-1, 1, 20)[None]]
     for logits in rows:
-        loss, gradient = with_gradient(logits, torch.tensor([3]), "triton", p_k=p_k_of(options), m=6, **options)
+        options = options | {"p_k": p_k_of(options), "m": 6}
+        loss, gradient = with_gradient(logits, torch.tensor([3]), "triton", **options)
         assert loss.isfinite().all()
         assert gradient.isfinite().all()
-        expected = topk_cross_entropy(logits, torch.tensor([3]), impl="torch", p_k=p_k_of(options), m=6, **options)
-        torch.testing.assert_close(loss, expected, rtol=1e-3, atol=1e-4)
+        expected_loss, expected = with_gradient(logits, torch.tensor([3]), "torch", **options)
+        torch.testing.assert_close(loss, expected_loss, rtol=1e-3, atol=1e-4)
+        if logits.abs().max() <= 30:  # which of equal scores are candidates is free
+            size = expected.abs().max().item()
+            torch.testing.assert_close(gradient.sort().values, expected.sort().values, rtol=1e-3, atol=1e-3 * size)
 
 
 @pytest.mark.parametrize("softmax_over", ["candidates", "classes"])
