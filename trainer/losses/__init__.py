@@ -1,15 +1,21 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
 from .implementation import implementation
+from .lapin import TopKEntropyLoss, TopKHingeLoss, TruncatedTopKEntropyLoss
 from .linear import linear_topk_cross_entropy
 from .relaxed_topk import relaxed_topk
 from .settings import DISTRIBUTIONS, METHODS, default_inverse_temperature
+from .smooth_topk import SmoothTopKLoss
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
 
 __all__ = [
     "DISTRIBUTIONS",
     "METHODS",
+    "SmoothTopKLoss",
     "TopKCrossEntropy",
+    "TopKEntropyLoss",
+    "TopKHingeLoss",
+    "TruncatedTopKEntropyLoss",
     "default_inverse_temperature",
     "implementation",
     "linear_topk_cross_entropy",

@@ -67,7 +67,7 @@ def topk_cross_entropy(
 
     Raises:
         ValueError: an argument outside its range, shapes or devices that do not fit.
-        IndexError: a label out of range (on the CPU; on a GPU its loss is NaN, because a check would wait for the device).
+        IndexError: a label out of range on the CPU; on a GPU its loss is NaN, because a check would wait for it.
         TypeError: logits that are not floating, labels that are not integers or soft targets.
     """
     settings = Settings(
@@ -85,10 +85,7 @@ def topk_cross_entropy(
         impl=impl,
     )
     check_reduction(reduction, label_smoothing)
-    if sample_p_k is None:
-        tensor = resolve_p_k(p_k, settings, logits.device)
-    else:
-        tensor = as_p_k(sample_p_k, "sample_p_k")
+    tensor = resolve_p_k(p_k, settings, logits.device) if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k")
     return weighted_loss(
         logits,
         labels,
@@ -124,16 +121,16 @@ class TopKCrossEntropy(nn.Module):
         softsort_power: exponent of SoftSort's distance, above 0.
         sinkhorn_iterations: at most this many Sinkhorn iterations.
         sinkhorn_tolerance: a row stops once no potential moves by more than this.
-        top1_mode: `sm` takes k = 1 from a softmax inside the logarithm, `smce` from a separate cross-entropy, `sort` from
-            the relaxation like every other k.
+        top1_mode: `sm` takes k = 1 from a softmax inside the logarithm, `smce` from a separate cross-entropy, `sort`
+            from the relaxation like every other k.
         softmax_over: `candidates` (the authors' package) or `classes` (the paper's text).
         floor: e of log(p (1 - 2 e) + e), 1e-7 in the authors' package; 0 works in the log domain and keeps the gradient
             of the rows that are most wrong.
         weight: (C,) class weights; as in PyTorch `mean` divides by their sum over the labels.
         ignore_index: rows with this label cost nothing and are not counted; padding of (B, L) labels.
         reduction: `mean` (0 for an empty batch or one that is wholly ignored), `sum` or `none`.
-        label_smoothing: e in [0, 1): (1 - e) of this loss and e of the cross-entropy between all classes' softmax and uniform
-            targets.
+        label_smoothing: e in [0, 1): (1 - e) of this loss and e of the cross-entropy between all classes' softmax and
+            uniform targets.
         impl: `triton` (fused kernels), `torch` (the reference), or `auto`: kernels on CUDA, the reference elsewhere and
             for float64. `implementation` says which.
         inplace: let the gradient of the logits overwrite the logits, where the implementation can.

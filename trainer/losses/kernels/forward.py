@@ -19,10 +19,9 @@ def _label_softmax(scores, shifted_label, lane, m, label_score, log_sum, OVER_CL
     if OVER_CLASSES:
         log_softmax = label_score - log_sum
         return log_softmax, tl.exp(scores - shifted_label + log_softmax)
-    else:
-        exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
-        total = tl.sum(exponentials, axis=0)
-        return shifted_label - ln(total), exponentials / total
+    exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
+    total = tl.sum(exponentials, axis=0)
+    return shifted_label - ln(total), exponentials / total
 
 
 @triton.jit
@@ -79,9 +78,7 @@ def forward_kernel(
     label_score = raw_label.to(tl.float32)
     lane = tl.arange(0, M)
 
-    heads, head_columns, nan, log_sum = group_maxima(
-        row_ptr, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, OVER_CLASSES
-    )
+    heads, head_columns, nan, log_sum = group_maxima(row_ptr, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, OVER_CLASSES)
     scores, columns = take_highest(
         row_ptr, heads, head_columns, label, label_score, m, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, M
     )
@@ -143,17 +140,13 @@ def forward_kernel(
             )
         else:
             logs = network_large(scores, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M)
-        loss, by_rank, softmax_gradient = objective(
-            logs, m - 1 - lane, log_softmax, p_k_row, K, floor, MODE, FLOORED
-        )
+        loss, by_rank, softmax_gradient = objective(logs, m - 1 - lane, log_softmax, p_k_row, K, floor, MODE, FLOORED)
         if LAYERS > 0:
             gradient = network_small_back(
                 by_rank, lane, codes_ptr, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, M
             )
         else:
-            gradient = network_large_back(
-                by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M
-            )
+            gradient = network_large_back(by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M)
 
     gradient += softmax_gradient * (one_hot - softmax)
     broken = nan | (valid == 0)

@@ -70,8 +70,7 @@ def _softsort_gaps(scores, label_score, lane, rank, m):
 def _powered(size, power, LINEAR: tl.constexpr):
     if LINEAR:
         return size
-    else:
-        return tl.exp2(power * log2(tl.maximum(size, 1e-12)))
+    return tl.exp2(power * log2(tl.maximum(size, 1e-12)))
 
 
 @triton.jit

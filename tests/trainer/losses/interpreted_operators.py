@@ -1,0 +1,85 @@
+"""More of the kernels against the reference, run by `test_kernels.py` in a process of its own under Triton's interpreter."""
+
+import pytest
+import torch
+
+from headsmith.trainer.losses import METHODS, TopKCrossEntropy, implementation, topk_cross_entropy
+
+P_K = (0.4, 0.0, 0.35, 0.25)
+
+
+def batch(shape, dtype=torch.float32):
+    """Distinct scores, a wrong and a confident row."""
+    generator = torch.Generator().manual_seed(0)
+    rows, classes = shape
+    logits = torch.stack([torch.randperm(classes, generator=generator) for _ in range(rows)]) / classes * 8 - 4
+    labels = torch.randint(classes, (rows,), generator=generator)
+    logits[0, labels[0]] = 9
+    return logits.to(dtype), labels
+
+
+def step(logits, labels, impl, **options):
+    logits = logits.detach().clone().requires_grad_()
+    loss = topk_cross_entropy(logits, labels, impl=impl, **options)
+    (gradient,) = torch.autograd.grad(loss.sum(), logits)
+    return loss.detach(), gradient
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("classes", [16, 61, 5000])
+def test_types_and_widths(dtype, classes):
+    """Rows that vector loads fit, rows that they do not, and rows of several tiles; equal scores in 16 bits."""
+    generator = torch.Generator().manual_seed(2)
+    logits = torch.randn(2, classes, generator=generator).mul(20).round().to(dtype)
+    labels = torch.tensor([3, classes - 1])
+    loss, gradient = step(logits, labels, "triton", m=8)
+    expected_loss, expected = step(logits, labels, "torch", m=8)
+    torch.testing.assert_close(loss, expected_loss)
+    torch.testing.assert_close(gradient.float().sort().values, expected.float().sort().values, rtol=1e-2, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_scores(method):
+    logits = torch.zeros(1, 20)
+    loss, gradient = step(logits, torch.tensor([3]), "triton", method=method, m=6)
+    expected_loss, expected = step(logits, torch.tensor([3]), "torch", method=method, m=6)
+    torch.testing.assert_close(loss, expected_loss)
+    torch.testing.assert_close(gradient.sort().values, expected.sort().values, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_nan_of_either_sign(dtype, sign):
+    logits, labels = batch((3, 13), dtype)
+    logits[1, 4] = torch.tensor(float("nan"), dtype=dtype).copysign(torch.tensor(sign, dtype=dtype))
+    loss, _ = step(logits, labels, "triton", reduction="none", m=5)
+    assert loss.isnan().tolist() == [False, True, False]
+
+
+def test_traced_as_one_graph():
+    logits, labels = batch((3, 13))
+    logits.requires_grad_()
+    loss_of = TopKCrossEntropy(P_K, m=6, impl="triton")
+    torch.compiler.reset()
+    loss = torch.compile(loss_of, fullgraph=True, backend="aot_eager")(logits, labels)
+    (gradient,) = torch.autograd.grad(loss, logits)
+    expected_loss, expected = step(logits, labels, "torch", p_k=P_K, m=6)
+    torch.testing.assert_close(loss, expected_loss)
+    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_same_bits_each_time():
+    logits, labels = batch((3, 40))
+    first, second = (step(logits, labels, "triton", method="sinkhorn")[1] for _ in range(2))
+    assert torch.equal(first, second)
+
+
+def test_choice_of_the_implementation():
+    logits, labels = batch((2, 13))
+    assert implementation("torch", logits) == "torch"
+    assert implementation("auto", torch.zeros(2, 13)) == "torch"
+    assert implementation("triton", logits) == "triton"
+    with pytest.raises(ValueError, match=r"impl is 'triton', but logits are torch.float64.*expected impl='torch'"):
+        topk_cross_entropy(logits.double(), labels, impl="triton")
+    with pytest.raises(ValueError, match="there are 200 candidates, and the kernels keep at most 128"):
+        topk_cross_entropy(torch.zeros(2, 200), labels, m=None, impl="triton")
