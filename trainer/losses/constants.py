@@ -11,7 +11,7 @@ _CACHE: dict[tuple[Hashable, torch.device], list[Tensor]] = {}
 def on_device(
     key: Hashable, values: Sequence[Sequence[float]], device: torch.device, dtype: torch.dtype = torch.int64
 ) -> list[Tensor]:
-    """Each of `values` as a tensor on `device`; copied at the first call, so that later calls do not wait for the device."""
+    """Each of `values` as a tensor on `device`; copied once, so that later calls do not wait for the device."""
     if torch.compiler.is_compiling():
         return [torch.tensor(value, dtype=dtype, device=device) for value in values]
     if (key, device) not in _CACHE:

@@ -1,7 +1,7 @@
 """Top-k hinge, top-k entropy and truncated top-k entropy.
 
-Lapin, Hein, Schiele: Loss Functions for Top-k Error: Analysis and Insights (CVPR 2016), and Analysis and Optimization of
-Loss Functions for Multiclass, Top-k, and Multilabel Classification (TPAMI 2017).
+Lapin, Hein, Schiele: Loss Functions for Top-k Error: Analysis and Insights (CVPR 2016), and Analysis and Optimization
+of Loss Functions for Multiclass, Top-k, and Multilabel Classification (TPAMI 2017).
 """
 
 import math
@@ -19,7 +19,8 @@ class TopKHingeLoss(RowLoss):
 
     Args:
         k: 1..C.
-        variant: `alpha`, the positive part of the mean of the k highest a_j, or `beta`, the mean of their positive parts.
+        variant: `alpha`, the positive part of the mean of the k highest a_j, or `beta`, the mean of their positive
+            parts.
         weight: (C,) class weights.
         ignore_index: label that is left out.
         reduction: `mean`, `sum` or `none`.

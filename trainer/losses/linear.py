@@ -36,8 +36,9 @@ def linear_topk_cross_entropy(
 ) -> Tensor:
     """`topk_cross_entropy(features @ weight.T + bias, labels)` without holding the logits.
 
-    For `mean` and `sum` the gradients are computed with the loss, chunk by chunk, and the backward only scales them (it runs
-    once); for `none` the backward computes the logits again. A gradient of the weight in 16 bits is rounded once a chunk.
+    For `mean` and `sum` the gradients are computed with the loss, chunk by chunk, and the backward only scales them (it
+    runs once); for `none` the backward computes the logits again. A gradient of the weight in 16 bits is rounded once a
+    chunk.
 
     Args:
         features: (B, D) floating.

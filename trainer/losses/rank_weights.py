@@ -24,10 +24,7 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
     Raises:
         ValueError: wrong shape, empty, negative, or a sum other than 1.
     """
-    if isinstance(p_k, Tensor):
-        values = p_k.detach()
-    else:
-        values = torch.tensor(p_k, dtype=torch.float64)
+    values = p_k.detach() if isinstance(p_k, Tensor) else torch.tensor(p_k, dtype=torch.float64)
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
         raise ValueError(f"{name} has shape {tuple(values.shape)}, expected (K,) or (rows, K) with K of at least 1")
     if values.device.type == "cpu" and not torch.compiler.is_compiling():

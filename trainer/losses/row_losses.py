@@ -1,4 +1,4 @@
-"""What the losses of this family share beside top-k cross-entropy: checks, forms of labels, weights, and the reduction."""
+"""What the losses beside top-k cross-entropy share: checks, forms of labels, weights, and the reduction."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The fused forward: one program selects a row's candidates, relaxes them, and leaves the loss and the candidates' gradient."""
+"""The fused forward: one program selects a row's candidates, relaxes them, and leaves their gradient and the loss."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 

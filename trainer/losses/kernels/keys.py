@@ -1,7 +1,7 @@
 """Order-preserving integers: a higher score has a higher integer.
 
-A 16-bit score shares an int32 with its column, so that one maximum finds both; no two of these keys are equal, and among
-equal scores the lower column has the higher key. A 32-bit score fills an int32 alone.
+A 16-bit score shares an int32 with its column, so that one maximum finds both; no two of these keys are equal, and
+among equal scores the lower column has the higher key. A 32-bit score fills an int32 alone.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"

@@ -72,7 +72,19 @@ def forward(
         labels: (B,) int64.
         p_k: (K,), (C, K) or, where `per_sample`, (B, K), float32.
         weight: (C,) or None.
-        method: the relaxation; the others are fields of `Settings`, with `m` at most C.
+        method: the relaxation.
+        m: number of candidates, at most C.
+        beta: the inverse temperature.
+        distribution: as in `Settings`.
+        art_lambda: as in `Settings`.
+        softsort_power: as in `Settings`.
+        sinkhorn_iterations: as in `Settings`.
+        sinkhorn_tolerance: as in `Settings`.
+        top1_mode: as in `Settings`.
+        softmax_over: as in `Settings`.
+        floor: as in `Settings`.
+        per_sample: whether a two-dimensional `p_k` has a row for each sample, and not for each class.
+        ignore_index: rows with this label cost 0.
 
     Returns:
         weighted losses (B,), weights (B,), candidates' gradient (B, m), their columns (B, m) int32, and (B, 2) with the

@@ -1,11 +1,12 @@
-"""A soft sorting network on the candidates of one row: the label's one-hot vector pushed through, then the gradient pulled back.
+"""A soft sorting network on one row: the label's one-hot vector pushed through, then the gradient pulled back.
 
-A layer is a row of codes: each wire's partner (itself when idle), plus 256 where the wire gets the higher score. A comparator
-of a wire with itself changes nothing, so that idle wires need no care. What the way back needs, the wires' scores and base-2
-log-probabilities before each layer, stays in registers for small networks and goes to scratch memory for others.
+A layer is a row of codes: each wire's partner (itself when idle), plus 256 where the wire gets the higher score. A
+comparator of a wire with itself changes nothing, so that idle wires need no care. What the way back needs, the wires'
+scores and base-2 log-probabilities before each layer, stays in registers for small networks and goes to scratch
+memory for others.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
+# mypy: disable-error-code="assignment, no-untyped-def, no-untyped-call, untyped-decorator, misc"
 
 import triton
 import triton.language as tl
@@ -59,8 +60,8 @@ def network_small(
     saved_scores = ()
     saved_logs = ()
     for layer in tl.static_range(LAYERS):
-        saved_scores = saved_scores + (scores,)
-        saved_logs = saved_logs + (logs,)
+        saved_scores = saved_scores + (scores,)  # noqa: RUF005
+        saved_logs = saved_logs + (logs,)  # noqa: RUF005
         code = tl.load(codes + layer * M + lane)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2, saved_scores, saved_logs

@@ -118,16 +118,17 @@ class _EagerLoss(torch.autograd.Function):
         return output[0]
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
+        nothing: tuple[None, ...] = (None,) * ctx.inputs
         if upstream is None:
-            return (None,) * ctx.inputs
+            return nothing
         saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
         if ctx.inplace and logits is not None:
             output = logits.detach()
         else:
             output = torch.empty(len(saved[1]), ctx.classes, dtype=ctx.dtype, device=saved[1].device)
         launch.backward(output, logits, upstream, *saved)
-        return output, *([None] * (ctx.inputs - 1))
+        return output, *nothing[1:]
 
 
 _forward_op = torch.library.custom_op("headsmith::topk_cross_entropy", _forward, mutates_args=())
@@ -184,11 +185,12 @@ def _(
 
 
 def _traced_backward(ctx: Any, upstream: Tensor | None, *unused: Any) -> tuple[Tensor | None, ...]:
+    nothing: tuple[None, ...] = (None,) * ctx.inputs
     if upstream is None:
-        return (None,) * ctx.inputs
+        return nothing
     saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
     output = _backward_op(upstream, *saved, logits, ctx.classes, ctx.dtype)
-    return output, *([None] * (ctx.inputs - 1))
+    return output, *nothing[1:]
 
 
 _forward_op.register_autograd(_traced_backward, setup_context=_keep)

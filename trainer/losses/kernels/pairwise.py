@@ -1,4 +1,4 @@
-"""NeuralSort and SoftSort on the candidates of one row, all in registers; candidates along axis 0, ranks along axis 1."""
+"""NeuralSort and SoftSort on one row, all in registers; candidates along axis 0, ranks along axis 1."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 

@@ -1,8 +1,8 @@
 """The label and the m - 1 highest other scores of a row, with one pass over its memory.
 
-The row is cut into groups of GROUP neighbouring columns. One pass leaves the highest score of each group in registers; then each of
-m rounds takes the highest of these, and refreshes its group, a handful of neighbouring values that are still in cache, with the next
-one below it. The round that meets the label is void.
+The row is cut into groups of GROUP neighbouring columns. One pass leaves the highest score of each group in registers;
+then each of m rounds takes the highest of these, and refreshes its group, a handful of neighbouring values that are
+still in cache, with the next one below it. The round that meets the label is void.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -30,8 +30,8 @@ def group_maxima(
     `C` counts in units of VECTOR columns, so that the compiler may load VECTOR columns at once.
 
     Returns:
-        Highest of each group, (TILES, TILE_GROUPS) packed keys or, where WIDE, ordered integers and (TILES, TILE_GROUPS) their
-        columns; whether there is a NaN; and the row's log-sum-exp where LOG_SUM.
+        Highest of each group, (TILES, TILE_GROUPS) packed keys or, where WIDE, ordered integers and their columns in
+        the same shape; whether there is a NaN; and the row's log-sum-exp where LOG_SUM.
     """
     columns = tl.arange(0, TILE_GROUPS)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     tile_ids = tl.arange(0, TILES)[:, None]
@@ -90,7 +90,7 @@ def take_highest(
     slot = 1
     for _ in range(m):
         key = tl.max(heads)
-        if WIDE:
+        if WIDE:  # noqa: SIM108
             column = tl.min(tl.where(heads == key, head_columns, NO_COLUMN))
         else:
             column = 0xFFFF - (key & 0xFFFF)
