@@ -53,7 +53,7 @@ def test_interpreter_runs():
 
 
 @every_relaxation
-@pytest.mark.parametrize(("top1_mode", "m"), [("sm", 5), ("smce", 16), ("sort", 7)])
+@pytest.mark.parametrize(("top1_mode", "m"), [("sm", 5), ("smce", 6), ("sort", 7)])
 def test_relaxations(options, top1_mode, m):
     assert_same(*batch(2, 37), p_k=p_k_of(options), m=m, top1_mode=top1_mode, **options)
 
@@ -66,7 +66,7 @@ def test_softmax_over_classes_and_wide_relaxation(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("classes", [2, 3, 130])
+@pytest.mark.parametrize("classes", [2, 130])
 def test_numbers_of_classes(method, classes):
     p_k = [1.0] if method == "softmax" else [0.5, 0.5]
     assert_same(*batch(2, classes), p_k=p_k, m=6, method=method)
@@ -88,10 +88,10 @@ def test_16_bits(method, dtype):
 
 @pytest.mark.parametrize("method", ["softsort", "softmax"])
 def test_views(method):
-    logits, labels = batch(4, 60)
+    logits, labels = batch(3, 60)
     p_k = [1.0] if method == "softmax" else [0.5, 0.5]
     for view in (logits[:, 3:50], logits[:, ::2], logits[::2], logits[:1].expand(2, -1), logits.t().contiguous().t()):
-        assert_same(view, labels[: len(view)] % view.shape[1], p_k=p_k, method=method)
+        assert_same(view, labels[: len(view)] % view.shape[1], p_k=p_k, m=6, method=method)
 
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])

@@ -131,12 +131,15 @@ def test_nan_is_never_a_number(method, top1_mode, column):
     assert topk_cross_entropy(logits, LABELS, method=method, **options).isnan()
 
 
-def test_nan_of_an_ignored_row_does_not_count():
+@pytest.mark.parametrize("softmax_over", ["candidates", "classes"])
+@pytest.mark.parametrize("method", METHODS)
+def test_nan_of_an_ignored_row_does_not_count(method, softmax_over):
     logits = LOGITS.clone()
     logits[2] = NAN
     logits.requires_grad_()
-    loss = topk_cross_entropy(logits, torch.tensor([0, 1, -100, 3]), p_k=[0.5, 0.5])
-    expected = topk_cross_entropy(LOGITS[[0, 1, 3]], torch.tensor([0, 1, 3]), p_k=[0.5, 0.5])
+    options = {"p_k": [1.0] if method == "softmax" else [0.5, 0.5], "method": method, "softmax_over": softmax_over}
+    loss = topk_cross_entropy(logits, torch.tensor([0, 1, -100, 3]), **options)
+    expected = topk_cross_entropy(LOGITS[[0, 1, 3]], torch.tensor([0, 1, 3]), **options)
     torch.testing.assert_close(loss, expected)
     loss.backward()
     assert logits.grad.isfinite().all()
