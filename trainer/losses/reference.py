@@ -24,28 +24,29 @@ def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Sett
     """
     kept = labels != ignore_index
     inside = (labels >= 0) & (labels < logits.shape[1])
-    safe = labels.where(inside, 0)
-    losses = _losses(logits, safe, kept, p_k, settings)
-    losses = losses.where(inside & ~logits.isnan().any(dim=1), torch.nan)
-    return losses.where(kept, 0.0)
-
-
-def _losses(logits: Tensor, labels: Tensor, kept: Tensor, p_k: Tensor, settings: Settings) -> Tensor:
     if settings.method == "softmax":
-        return -_log_softmax_over_classes(logits, labels, kept)
-    columns = candidate_columns(logits, labels, settings.candidates(logits.shape[1]))
-    scores = candidate_scores(logits, columns).where(kept.unsqueeze(1), 0.0)
+        return -_log_softmax_over_classes(logits, labels, kept, inside)
+    columns = candidate_columns(logits, labels.where(inside, 0), settings.candidates(logits.shape[1]))
+    scores = candidate_scores(logits, columns)
+    broken = ~inside | scores.isnan().any(dim=1)
+    if scores.shape[1] == 1:
+        broken = broken | logits.isnan().any(dim=1)
+    scores = scores.where(kept.unsqueeze(1), 0.0)
     log_ranks = label_log_ranks(scores, p_k.shape[-1], settings)
     if settings.top1_mode == "sort":
         log_softmax = log_ranks[:, 0]
     elif settings.softmax_over == "candidates":
         log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
     else:
-        log_softmax = _log_softmax_over_classes(logits, labels, kept)
-    return row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
+        log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
+    losses = row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
+    return losses.where(~broken, torch.nan).where(kept, 0.0)
 
 
-def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor, inside: Tensor) -> Tensor:
+    """The label's log-softmax, 0 for ignored rows, NaN for labels out of range."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
     scores = scores.where(kept.unsqueeze(1), 0.0)
-    return scores.gather(1, labels.unsqueeze(1)).squeeze(1) - scores.logsumexp(dim=1)
+    used = labels.where(kept & inside, -100)
+    log_softmax = -torch.nn.functional.cross_entropy(scores, used, reduction="none")
+    return log_softmax.where(inside | ~kept, torch.nan)

@@ -42,9 +42,10 @@ def _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBU
     log_keep, log_swap = log2_cdf_pair(v, DISTRIBUTION)
     keep, swap = tl.exp2(log_keep), tl.exp2(log_swap)
     keep_slope, swap_slope = log_cdf_slopes(v, keep, swap, DISTRIBUTION)
-    own = by_log / (1 + tl.exp2(log_swap + tl.gather(logs, partner, 0) - log_keep - logs))
-    others = by_log - own
-    by_v = own * keep_slope - others * swap_slope + by_score * keep * keep_slope * (scores - other)
+    lead = log_swap + tl.gather(logs, partner, 0) - log_keep - logs
+    own = by_log / (1 + tl.exp2(lead))
+    others = by_log / (1 + tl.exp2(-lead)) if DISTRIBUTION == "gaussian" else by_log - own
+    by_v = own * keep_slope - others * swap_slope + by_score * (keep * keep_slope * (scores - other))
     by_difference = slope * (by_v + tl.gather(by_v, partner, 0))
     by_score = by_score * keep + tl.gather(by_score * swap, partner, 0)
     by_score += tl.where(code > 255, by_difference, -by_difference)

@@ -50,6 +50,34 @@ _LOG_CDF: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def _logistic_slopes(v: Tensor, keep: Tensor, swap: Tensor) -> tuple[Tensor, Tensor]:
+    return swap, keep
+
+
+def _gaussian_slopes(v: Tensor, keep: Tensor, swap: Tensor) -> tuple[Tensor, Tensor]:
+    low = torch.special.erfcx(v.abs() * math.sqrt(0.5)).reciprocal_().mul_(math.sqrt(2 / math.pi))
+    high = (v.square() * -0.5).exp_().div_(torch.maximum(keep, swap)).mul_(1 / math.sqrt(2 * math.pi))
+    return torch.where(v < 0, low, high), torch.where(v < 0, high, low)
+
+
+def _slopes_from(density: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def slopes(v: Tensor, keep: Tensor, swap: Tensor) -> tuple[Tensor, Tensor]:
+        pdf = density(v)
+        return pdf / keep, pdf / swap
+
+    return slopes
+
+
+_SLOPES: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+    "logistic": _logistic_slopes,
+    "logistic_phi": _logistic_slopes,
+    "cauchy": _slopes_from(lambda v: 1 / (math.pi * (1 + v.square()))),
+    "gaussian": _gaussian_slopes,
+    "reciprocal": _slopes_from(lambda v: 1 / (2 + v.abs()).square()),
+    "optimal": _slopes_from(lambda v: (0.0625 / v.square().clamp_min(0.0625)).clamp_max(1)),
+}
+
+
 def activation_replacement(difference: Tensor, art_lambda: float) -> Tensor:
     """The difference d becomes d / |d|^lambda (Petersen et al.: Differentiable Sorting Networks, 2021).
 
@@ -66,8 +94,27 @@ def log_cdf(distribution: str, v: Tensor) -> Tensor:
     return _LOG_CDF[distribution](v)
 
 
-def steepened(difference: Tensor, distribution: str, inverse_temperature: float, art_lambda: float) -> Tensor:
-    """The argument v of the CDF for a difference of scores."""
-    if distribution == "logistic_phi":
-        difference = activation_replacement(difference, art_lambda)
-    return difference * inverse_temperature
+def log_cdf_pair(distribution: str, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Logarithms of f(v) and f(-v), not to be differentiated."""
+    if not distribution.startswith("logistic"):
+        return log_cdf(distribution, v), log_cdf(distribution, -v)
+    keep = v.clamp_max(0).sub_(v.abs().neg_().exp_().log1p_())
+    return keep, keep - v
+
+
+def log_cdf_slopes(distribution: str, v: Tensor, keep: Tensor, swap: Tensor) -> tuple[Tensor, Tensor]:
+    """Slopes of log f at v and at -v, given f(v) and f(-v)."""
+    return _SLOPES[distribution](v, keep, swap)
+
+
+def steepened(
+    difference: Tensor, distribution: str, inverse_temperature: float, art_lambda: float
+) -> tuple[Tensor, Tensor | float]:
+    """The argument v of the CDF for a difference of scores, and the slope of v by the difference."""
+    if distribution != "logistic_phi":
+        return difference * inverse_temperature, inverse_temperature
+    size = difference.abs()
+    scale = size.clamp_min(ART_RADIUS).pow_(-art_lambda).mul_(inverse_temperature)
+    inside = size.div_(ART_RADIUS).clamp_max_(1).square_().neg_().add_(1).mul_(art_lambda / 2)
+    slope = (inside * 3).add_(1 - art_lambda).mul_(scale)
+    return inside.add_(1).mul_(scale).mul_(difference), slope
