@@ -20,7 +20,8 @@ def steepen(difference, beta, art_lambda, ART: tl.constexpr):
         inside = art_lambda / 2 * (1 - ratio * ratio)
         slope = tl.where(size < ART_RADIUS, 1 - art_lambda + 3 * inside, 1 - art_lambda)
         return difference * scale * (1 + inside), scale * slope
-    return difference * beta, beta
+    else:
+        return difference * beta, beta
 
 
 @triton.jit
@@ -85,21 +86,23 @@ def log2_cdf_pair(v, DISTRIBUTION: tl.constexpr):
 def _density(size, DISTRIBUTION: tl.constexpr):
     if DISTRIBUTION == "cauchy":
         return 0.3183098861837907 / (1 + size * size)
-    if DISTRIBUTION == "reciprocal":
+    elif DISTRIBUTION == "reciprocal":
         return 1 / ((2 + size) * (2 + size))
-    return tl.where(size > 0.25, 0.0625 / tl.maximum(size * size, 0.0625), 1.0)
+    else:
+        return tl.where(size > 0.25, 0.0625 / tl.maximum(size * size, 0.0625), 1.0)
 
 
 @triton.jit
 def log_cdf_slopes(v, keep, swap, DISTRIBUTION: tl.constexpr):
-    """D ln f(v) / dv and d ln f(-v) / d(-v), given f(v) and f(-v)."""
+    """Slopes d ln f(v) / dv and d ln f(-v) / d(-v), given f(v) and f(-v)."""
     if DISTRIBUTION == "gaussian":
         log2_scaled = _log2_scaled_erfc(tl.abs(v) * 0.7071067811865476)
         low = tl.exp2(-0.3257480647361593 - log2_scaled)
         half_square = v * v * (0.5 * LOG2_E)
         high = 0.3989422804014327 * tl.exp2(-half_square) / (1 - 0.5 * tl.exp2(log2_scaled - half_square))
         return tl.where(v < 0, low, high), tl.where(v < 0, high, low)
-    if DISTRIBUTION == "logistic" or DISTRIBUTION == "logistic_phi":
+    elif DISTRIBUTION == "logistic" or DISTRIBUTION == "logistic_phi":
         return swap, keep
-    density = _density(tl.abs(v), DISTRIBUTION)
-    return density / keep, density / swap
+    else:
+        density = _density(tl.abs(v), DISTRIBUTION)
+        return density / keep, density / swap

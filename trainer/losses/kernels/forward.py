@@ -19,9 +19,10 @@ def _label_softmax(scores, shifted_label, lane, m, label_score, log_sum, OVER_CL
     if OVER_CLASSES:
         log_softmax = label_score - log_sum
         return log_softmax, tl.exp(scores - shifted_label + log_softmax)
-    exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
-    total = tl.sum(exponentials, axis=0)
-    return shifted_label - ln(total), exponentials / total
+    else:
+        exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
+        total = tl.sum(exponentials, axis=0)
+        return shifted_label - ln(total), exponentials / total
 
 
 @triton.jit

@@ -19,8 +19,9 @@ def ordered(scores, WIDE: tl.constexpr):
     if WIDE:
         bits = scores.to(tl.int32, bitcast=True)
         return bits ^ ((bits >> 31) & 0x7FFFFFFF)
-    bits = scores.to(tl.int16, bitcast=True).to(tl.int32) << 16
-    return bits ^ ((bits >> 31) & 0x7FFF0000)
+    else:
+        bits = scores.to(tl.int16, bitcast=True).to(tl.int32) << 16
+        return bits ^ ((bits >> 31) & 0x7FFF0000)
 
 
 @triton.jit
@@ -34,8 +35,9 @@ def score_of(key, DTYPE: tl.constexpr, WIDE: tl.constexpr):
     """The score in an ordered integer or a packed key, float32."""
     if WIDE:
         return (key ^ ((key >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
-    bits = (key ^ ((key >> 31) & 0x7FFF0000)) >> 16
-    return bits.to(tl.int16).to(DTYPE, bitcast=True).to(tl.float32)
+    else:
+        bits = (key ^ ((key >> 31) & 0x7FFF0000)) >> 16
+        return bits.to(tl.int16).to(DTYPE, bitcast=True).to(tl.float32)
 
 
 @triton.jit
@@ -44,7 +46,7 @@ def is_nan(key_low, key_high, DTYPE: tl.constexpr, WIDE: tl.constexpr):
     if WIDE:
         infinity = 0x7F800000
         mask = 0x7FFFFFFF
-    elif tl.bfloat16 == DTYPE:
+    elif DTYPE == tl.bfloat16:
         infinity = 0x7F80FFFF
         mask = 0x7FFF0000
     else:

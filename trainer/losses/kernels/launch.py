@@ -13,7 +13,6 @@ from ..settings import NETWORKS
 from .backward import backward_kernel, reduce_kernel
 from .forward import forward_kernel
 
-GROUP = 32
 TILE = 2048
 UNROLLED_WIDTH = 16
 UNROLLED_LAYERS = 16
@@ -97,8 +96,9 @@ def forward(
     width = max(16, triton.next_power_of_2(m))
     k = p_k.shape[-1]
     vector = _vector(logits)
-    groups = max(triton.next_power_of_2(triton.cdiv(classes, GROUP)), 2)
-    tile_groups = min(groups, TILE // GROUP)
+    group = 32 if classes <= 4096 else 64
+    groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
+    tile_groups = min(groups, TILE // group)
     losses = logits.new_empty(rows, dtype=torch.float32)
     weights = torch.empty_like(losses)
     gradient = losses.new_empty(rows, m)
@@ -149,7 +149,7 @@ def forward(
             WEIGHTED=weight is not None,
             WIDE=logits.element_size() == 4,
             VECTOR=vector,
-            GROUP=GROUP,
+            GROUP=group,
             TILE_GROUPS=tile_groups,
             TILES=groups // tile_groups,
             M=width,

@@ -17,7 +17,8 @@ def log2(x):
     """Base-2 logarithm of float32, absolute error 2e-7 near 1 and relative error 2e-7 elsewhere."""
     if INTERPRETED:
         return tl.log2(x)
-    return tl.inline_asm_elementwise("lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+    else:
+        return tl.inline_asm_elementwise("lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
 
 
 @triton.jit

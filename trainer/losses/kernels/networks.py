@@ -61,8 +61,8 @@ def network_small(
     saved_scores = ()
     saved_logs = ()
     for layer in tl.static_range(LAYERS):
-        saved_scores = saved_scores + (scores,)  # noqa: RUF005
-        saved_logs = saved_logs + (logs,)  # noqa: RUF005
+        saved_scores = saved_scores + (scores,)
+        saved_logs = saved_logs + (logs,)
         code = tl.load(codes + layer * M + lane)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2, saved_scores, saved_logs

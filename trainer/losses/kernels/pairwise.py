@@ -70,7 +70,8 @@ def _softsort_gaps(scores, label_score, lane, rank, m):
 def _powered(size, power, LINEAR: tl.constexpr):
     if LINEAR:
         return size
-    return tl.exp2(power * log2(tl.maximum(size, 1e-12)))
+    else:
+        return tl.exp2(power * log2(tl.maximum(size, 1e-12)))
 
 
 @triton.jit

@@ -90,7 +90,7 @@ def take_highest(
     slot = 1
     for _ in range(m):
         key = tl.max(heads)
-        if WIDE:  # noqa: SIM108
+        if WIDE:
             column = tl.min(tl.where(heads == key, head_columns, NO_COLUMN))
         else:
             column = 0xFFFF - (key & 0xFFFF)
