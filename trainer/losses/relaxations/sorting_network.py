@@ -14,13 +14,17 @@ UNREACHED = -1e30
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[int], list[int]]:
+def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[int]], list[int]]:
     return _cached_schedule(method, n, k)
 
 
 @cache
-def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[int], list[int]]:
-    """Each layer as a permutation that brings its low, high and idle wires together, and where the top k end up."""
+def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """Each layer as a permutation that brings its low, high and idle wires together, and its number of comparators.
+
+    Returns:
+        The permutations and last where the top k end up, their inverses, and the numbers.
+    """
     order = list(range(n))
     permutations, sizes = [], []
     for layer in network(method, n, k):
@@ -29,7 +33,8 @@ def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list
         permutations.append([order.index(w) for w in wanted])
         sizes.append(len(layer))
         order = wanted
-    return permutations, sizes, [order.index(n - 1 - r) for r in range(k)]
+    inverses = [sorted(range(n), key=permutation.__getitem__) for permutation in permutations]
+    return [*permutations, [order.index(n - 1 - r) for r in range(k)]], inverses, sizes
 
 
 def soft_selection(
@@ -57,10 +62,14 @@ def soft_selection(
     Returns:
         (B, L, k) logarithms of the vectors at ranks 1..k.
     """
-    permutations, sizes, top = _schedule(method, scores.shape[-1], k)
-    orders = on_device(("schedule", method, scores.shape[-1], k), [*permutations, top], scores.device)
+    n = scores.shape[-1]
+    permutations, backwards, sizes = _schedule(method, n, k)
+    orders = on_device(("orders", method, n, k), permutations, scores.device)
+    inverses = on_device(("inverses", method, n, k), backwards, scores.device)
     wires, vectors = scores.t().unsqueeze(1), log_vectors.permute(2, 1, 0)
-    out: Tensor = _SoftNetwork.apply(wires, vectors, orders, sizes, distribution, inverse_temperature, art_lambda)
+    out: Tensor = _SoftNetwork.apply(
+        wires, vectors, orders, inverses, sizes, distribution, inverse_temperature, art_lambda
+    )
     return out.permute(2, 1, 0)
 
 
@@ -76,6 +85,7 @@ class _SoftNetwork(torch.autograd.Function):
         wires: Tensor,
         vectors: Tensor,
         orders: list[Tensor],
+        inverses: list[Tensor],
         sizes: list[int],
         distribution: str,
         inverse_temperature: float,
@@ -99,20 +109,20 @@ class _SoftNetwork(torch.autograd.Function):
             shares = [part.sub_(whole).exp_() for part, whole in zip(parts, (low, low, high, high), strict=True)]
             saved += [difference, v, slope, log_keep.exp_(), swap, *shares]
         ctx.save_for_backward(*saved)
-        ctx.orders, ctx.sizes, ctx.distribution, ctx.wires = orders, sizes, distribution, len(wires)
+        ctx.top, ctx.inverses, ctx.sizes = orders[-1], inverses, sizes
+        ctx.distribution, ctx.wires = distribution, len(wires)
         return vectors.index_select(0, orders[-1])
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        by_vectors = upstream.new_zeros(ctx.wires, *upstream.shape[1:]).index_copy_(0, ctx.orders[-1], upstream)
+        by_vectors = upstream.new_zeros(ctx.wires, *upstream.shape[1:]).index_copy_(0, ctx.top, upstream)
         by_wires = upstream.new_zeros(ctx.wires, 1, upstream.shape[2])
         for layer in range(len(ctx.sizes) - 1, -1, -1):
             saved = ctx.saved_tensors[9 * layer : 9 * layer + 9]
             by_wires, by_vectors = _layer_backward(by_wires, by_vectors, ctx.sizes[layer], ctx.distribution, *saved)
-            back = torch.empty_like(ctx.orders[layer])
-            back[ctx.orders[layer]] = torch.arange(len(back), device=back.device)
+            back = ctx.inverses[layer]
             by_wires, by_vectors = by_wires.index_select(0, back), by_vectors.index_select(0, back)
-        return by_wires, by_vectors, None, None, None, None, None
+        return by_wires, by_vectors, None, None, None, None, None, None
 
 
 def _layer_backward(
