@@ -3,25 +3,22 @@
 import torch
 from torch import Tensor
 
-_GROUP = 8
+_GROUP = 4
 
 
 def highest_columns(logits: Tensor, m: int) -> Tensor:
     """Columns (B, m) of the m highest scores of each row, in descending order; NaN is highest.
 
-    The m highest scores lie in the m groups of neighbours whose highest scores are highest, so that most of a wide row
-    is only looked at once.
+    The m highest scores lie in the m groups whose highest scores are highest, so that most of a wide row is looked at
+    once, where `topk` costs ten times as much for a score.
     """
-    whole = logits.shape[1] // _GROUP * _GROUP
-    if whole < 3 * _GROUP * m:
+    width = logits.shape[1] // _GROUP
+    if width < 2 * m:
         top: Tensor = logits.topk(m, dim=1).indices
         return top
-    groups = logits[:, :whole].unflatten(1, (-1, _GROUP)).amax(dim=2).topk(m, dim=1, sorted=False).indices * _GROUP
-    members = torch.arange(_GROUP, device=logits.device)
-    columns = (groups.unsqueeze(2) + members).flatten(1)
-    if whole < logits.shape[1]:
-        tail = torch.arange(whole, logits.shape[1], device=logits.device)
-        columns = torch.cat([columns, tail.expand(len(logits), -1)], dim=1)
+    groups = highest_columns(logits[:, : _GROUP * width].unflatten(1, (_GROUP, width)).amax(dim=1), m)
+    tail = torch.arange(_GROUP * width, logits.shape[1], device=logits.device).expand(len(logits), -1)
+    columns = torch.cat([*(groups + i * width for i in range(_GROUP)), tail], dim=1)
     return columns.gather(1, logits.gather(1, columns).topk(m, dim=1).indices)
 
 
