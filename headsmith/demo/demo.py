@@ -15,6 +15,7 @@ from .picture import draw_picture
 
 IMAGE_SIZE = 96
 EPOCHS = 16
+QUICK = 100
 HEADS: dict[str, tuple[float, ...]] = {"softmax": (1.0,), "odd_even": (0.5, 0.0, 0.0, 0.0, 0.5)}
 
 
@@ -42,7 +43,8 @@ def run_demo(out: str | Path, *, classes: int | None = None, quick: bool = False
     Raises:
         InputError: The extras ``demo`` and ``lite0`` are not installed, or ``classes`` is out of range.
     """
-    classes = classes or (100 if quick else LARGEST)
+    if classes is None:
+        classes = QUICK if quick else LARGEST
     out = Path(out) / str(classes)
     glyphs = draw_glyphs(out / "glyphs", classes)
     features = extract(glyphs, backbone="lite0", image_size=IMAGE_SIZE, out=out / "features")
