@@ -1,0 +1,71 @@
+"""The kernels compile for a Hopper GPU on any machine; the interpreter accepts programs that the compiler does not."""
+
+import pytest
+
+triton = pytest.importorskip("triton")
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+from headsmith.trainer.losses.kernels.backward import backward_kernel, reduce_kernel  # noqa: E402
+from headsmith.trainer.losses.kernels.forward import forward_kernel  # noqa: E402
+
+FLOATS = {"beta", "art_lambda", "power", "tolerance", "floor"}
+INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32", "columns_ptr": "*i32"}
+FORWARD = {
+    "METHOD": "neuralsort",
+    "DISTRIBUTION": "logistic_phi",
+    "MODE": "sm",
+    "OVER_CLASSES": False,
+    "LINEAR": True,
+    "FLOORED": False,
+    "WEIGHTED": True,
+    "WIDE": False,
+    "VECTOR": 8,
+    "GROUP": 32,
+    "TILE_GROUPS": 32,
+    "TILES": 1,
+    "M": 16,
+    "RANKS": 8,
+    "LAYERS": 0,
+}
+
+
+def compile_for_hopper(kernel, constants, logits="bf16"):
+    def type_of(name):
+        if name in constants:
+            return "constexpr"
+        if name.endswith("_ptr"):
+            kind = logits if name in ("logits_ptr", "output_ptr") else "fp32"
+            return INTEGER_POINTERS.get(name, f"*{kind}")
+        return "fp32" if name in FLOATS else "i32"
+
+    names = kernel.arg_names
+    values = {(names.index(name),): value for name, value in constants.items()}
+    source = ASTSource(kernel, {name: type_of(name) for name in names}, constexprs=values)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "logits"),
+    [
+        ({}, "bf16"),
+        ({"METHOD": "softmax", "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
+        ({"METHOD": "softsort", "LINEAR": False, "MODE": "smce", "FLOORED": True}, "fp16"),
+        ({"METHOD": "sinkhorn", "MODE": "sort", "WIDE": True, "VECTOR": 1}, "fp32"),
+        ({"METHOD": "bitonic", "LAYERS": 3, "DISTRIBUTION": "gaussian"}, "bf16"),
+        ({"METHOD": "odd_even", "LAYERS": 3, "DISTRIBUTION": "cauchy", "OVER_CLASSES": True}, "bf16"),
+        ({"METHOD": "splitter_selection", "M": 64, "TILE_GROUPS": 64, "TILES": 4}, "bf16"),
+    ],
+)
+def test_forward(options, logits):
+    assert compile_for_hopper(forward_kernel, FORWARD | options, logits).asm["cubin"]
+
+
+@pytest.mark.parametrize("over_classes", [False, True])
+def test_backward(over_classes):
+    constants = {"OVER_CLASSES": over_classes, "VECTOR": 8, "TILE": 1024, "TILES": 2, "M": 16}
+    assert compile_for_hopper(backward_kernel, constants).asm["cubin"]
+
+
+def test_reduce():
+    assert compile_for_hopper(reduce_kernel, {"MEAN": True, "BLOCK": 1024}).asm["cubin"]
