@@ -11,6 +11,7 @@ from ..export.held_out import HeldOut, held_out_features, held_out_images
 from ..export.runtime import Array, Model
 from ..models.environment import versions
 from ..models.errors import InputError
+from ..trainer.features.samples import split_called
 from .measurement import Measurement, measure
 from .result import EvalResult, doubts
 from .writing import write_results
@@ -109,6 +110,7 @@ def _result(bundle: Bundle, model: Model, held_out: HeldOut, measured: Measureme
             label_share=_largest_share(measured.labels),
             not_finite=measured.not_finite,
             inconsistent=measured.inconsistent,
+            trained_on=_trained_on(Path(held_out.name), Path(bundle.manifest["features"]["source"]["source"])),
         ),
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
@@ -125,6 +127,12 @@ def _result(bundle: Bundle, model: Model, held_out: HeldOut, measured: Measureme
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _trained_on(data: Path, source: Path) -> bool:
+    """Whether ``data`` lies in the training split of the folder that the features came from."""
+    inside = data.relative_to(source).parts if data.is_relative_to(source) else ()
+    return bool(inside) and split_called(inside[0]) == "train"
 
 
 def _largest_share(indices: Array) -> float:

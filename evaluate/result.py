@@ -136,6 +136,7 @@ def doubts(
     label_share: float,
     not_finite: int,
     inconsistent: int,
+    trained_on: bool,
 ) -> list[str]:
     """What makes a measurement doubtful, in words.
 
@@ -146,8 +147,11 @@ def doubts(
         label_share: Share of the inputs that have the most frequent label.
         not_finite: Inputs with NaN or infinite logits.
         inconsistent: Inputs whose ``topk_indices`` contradict the file's own logits.
+        trained_on: Whether the inputs lie in the training split of the classifier's own source.
     """
     found = []
+    if trained_on:
+        found.append("the head was trained on these images; measure on others")
     if num_classes > 1 and top1_low <= 1 / num_classes:
         found.append(f"chance level: top-1 cannot be told from guessing among {num_classes} classes")
     if predicted_share > DOMINANT and label_share < BALANCED:

@@ -67,8 +67,13 @@ def _usage(metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
         f"Input `pixel_values`: {shape.format(*metadata.preprocessing.crop_size)}, RGB in 0..255 after resize and "
         "crop; scale, mean and standard deviation are inside the file."
     )
-    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```\n\n{SIXTEEN_BIT}"
     return f"## Use\n\n{takes} {outputs}{code}{warning}"
+
+
+SIXTEEN_BIT = (
+    "16-bit grey images must be divided by 257 first, as `headsmith predict` does: PIL's `convert` clips them."
+)
 
 
 def snippet(metadata: Metadata) -> str:

@@ -1,5 +1,6 @@
 """From a run to a bundle: write the files, prove them, and only then let them be seen."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -67,8 +68,10 @@ def export_classifier(
     """
     run = run if isinstance(run, Run) else Run.load(run)
     _check_formats(formats)
+    if not 0 <= tolerance < math.inf:
+        raise InputError(f"--tolerance: {tolerance} found, expected a number of logits, 0 or more")
     metadata = _metadata(run, FEATURES if head_only else input_format)
-    with new_folder(out, overwrite=overwrite) as folder:
+    with new_folder(out, replace=PARITY if overwrite else None) as folder:
         held_out = _held_out(run, metadata, data)
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
         classifier = Classifier(run.head, backbone, input_format)

@@ -95,6 +95,8 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
         raise InputError(f"{path}: no such file")
     if provider not in PROVIDERS:
         raise InputError(f"--provider {provider}: not known; expected one of {', '.join(PROVIDERS)}")
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads: {threads} found, expected 1 or more")
     kinds = {".onnx": OnnxModel, ".ts": TorchScriptModel}
     if path.suffix not in kinds:
         raise InputError(f"{path}: cannot run {path.suffix or 'this'} files; expected one of {', '.join(kinds)}")

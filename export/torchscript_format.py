@@ -37,9 +37,7 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
     """
     with quiet_torchscript(), torch.inference_mode():
         warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # type: ignore[attr-defined]
-        traced: torch.jit.ScriptModule = torch.jit.trace(
-            classifier, classifier.example(), check_trace=False
-        )
+        traced: torch.jit.ScriptModule = torch.jit.trace(classifier, classifier.example(), check_trace=False)
         torch.jit.save(torch.jit.freeze(traced), str(path), _extra_files=metadata.to_strings())
 
 
@@ -55,9 +53,7 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
     extra: dict[str, Any] = dict.fromkeys(KEYS, "")
     try:
         with quiet_torchscript():
-            module: torch.jit.ScriptModule = torch.jit.load(
-                str(path), map_location=device, _extra_files=extra
-            )
+            module: torch.jit.ScriptModule = torch.jit.load(str(path), map_location=device, _extra_files=extra)
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().split("\n", maxsplit=1)[0]
         raise InputError(f"{path}: damaged or not TorchScript ({reason}); export it again") from None

@@ -36,7 +36,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Provider = Annotated[
     str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
 ]
-Threads = Annotated[int | None, typer.Option(help="onnxruntime's threads. [default: the cores this process may use]")]
+Threads = Annotated[
+    int | None, typer.Option(help="onnxruntime's threads.", show_default="the cores this process may use")
+]
 ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datasets` source.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first unreadable image instead of reporting it.")]
@@ -70,7 +72,7 @@ def doctor(json: Json = False) -> None:
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
-    classes: Annotated[int | None, typer.Option(help="Characters. [default: 1000, with --quick 100]")] = None,
+    classes: Annotated[int | None, typer.Option(help="Characters.", show_default="1000, with --quick 100")] = None,
     quick: Annotated[bool, typer.Option(help="Fewer classes.")] = False,
 ) -> None:
     """Glyphs from matplotlib's fonts to two measured classifiers: the whole way, with nothing to download."""
@@ -83,13 +85,15 @@ def demo(
 def extract(
     images: Annotated[str, typer.Argument(help="Folder of class folders, or a `datasets` name or path.")],
     out: Out,
-    backbone: Annotated[str, typer.Option(help="lite0, timm:NAME or torchvision:NAME[/WEIGHTS].")] = "lite0",
+    backbone: Annotated[
+        str, typer.Option(help="lite0, timm:NAME, torchvision:NAME or torchvision:NAME/WEIGHTS.")
+    ] = "lite0",
     checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
-    image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels. [default: the backbone's]")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
     batch_size: Annotated[int, typer.Option(help="Images a forward pass.")] = 64,
-    workers: Annotated[int | None, typer.Option(help="Decoding threads. [default: usable cores]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Decoding threads.", show_default="usable cores")] = None,
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(help="How features are stored: float16 or float32.")] = "float16",
     strict: Strict = False,
@@ -122,7 +126,9 @@ def _weights(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(weight) for weight in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"{text!r} found, expected numbers between commas such as .5,0,0,0,.5") from None
+        raise typer.BadParameter(
+            f"{text!r} found, expected numbers between commas such as .5,0,0,0,.5", param_hint="--p-k"
+        ) from None
 
 
 @app.command()
@@ -136,18 +142,18 @@ def train(
         ),
     ] = "softmax",
     p_k: Annotated[
-        str | None, typer.Option(help="Weights of top-1, top-2, ...: .5,0,0,0,.5. [default: the loss's]")
+        str | None, typer.Option(help="Weights of top-1, top-2, ...: .5,0,0,0,.5.", show_default="the loss's")
     ] = None,
     m: Annotated[
         int | None, typer.Option(help="Highest scores of a row that enter the relaxation; the classes or more: all.")
     ] = 16,
     inverse_temperature: Annotated[
-        float | None, typer.Option(help="Sharpness of the relaxation. [default: the loss's]")
+        float | None, typer.Option(help="Sharpness of the relaxation.", show_default="the loss's")
     ] = None,
     head: Annotated[str, typer.Option(help="Kind of head: linear.")] = "linear",
     epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 100,
     batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 512,
-    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size. [default: the loss's]")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.", show_default="the loss's")] = None,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation accuracy.")] = 10,
     seed: Annotated[int, typer.Option(help="Fixes the order of the rows.")] = 0,
     device: Device = "auto",
@@ -188,10 +194,15 @@ def export(
     ] = InputFormat.float_nchw,
     opset: Annotated[int, typer.Option(help="ONNX operator set.")] = 18,
     data: Annotated[
-        str | None, typer.Option(help="Held-out images for the parity check. [default: the run's test split]")
+        str | None, typer.Option(help="Held-out images for the parity check.", show_default="the run's test split")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Images a batch of the parity check.")] = 64,
-    tolerance: Annotated[float, typer.Option(help="Margin in logits below which a flip is a tie.")] = 1e-3,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            help="In logits: a flip on a smaller margin is a tie, and no logit may differ by more (times the largest)."
+        ),
+    ] = 1e-3,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a classifier as files, and prove that each answers as the Python module does."""

@@ -1,5 +1,7 @@
 """How the command line ends: a user's mistake is one line and a status, never a traceback."""
 
+import errno
+import traceback
 from typing import Any
 
 import typer
@@ -23,15 +25,27 @@ class Commands(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
         except (ValueError, OSError, RuntimeError) as error:
             code = _exit_code(error)
-            if code is None or ctx.params.get("debug"):
+            if code is None:
                 raise
-            _say(str(error))
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            _say(_line(error))
             raise typer.Exit(code) from None
 
 
 def _exit_code(error: Exception) -> int | None:
     """The status that an error ends with; None for one that is no mistake of the user's."""
     return INPUT_ERROR if isinstance(error, OSError) else getattr(error, "exit_code", None)
+
+
+def _line(error: Exception) -> str:
+    """An error as one line; what the system says gets its file and a way out."""
+    if not isinstance(error, OSError):
+        return str(error)
+    where = f"{error.filename}: " if error.filename else ""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "make room and run the same command again" if full else "check the path and its permissions"
+    return f"{where}{error.strerror or error}; nothing half written was left, {advice}"
 
 
 def _say(message: str) -> None:

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from .errors import InputError
 from .files import sha256_file
 from .preprocessing import Normalize
-from .sources import Source, find_source
+from .sources import Source, find_source, first_line
 
 PROBE_TOLERANCE = 1e-4
+LARGEST_IMAGE = 4096
 
 
 class Backbone(nn.Module):
@@ -60,7 +61,13 @@ class Backbone(nn.Module):
         """The feature of a fixed pattern: two builds that differ anywhere that matters differ here."""
         height, width = self.preprocessing.crop_size
         pattern = np.random.default_rng(0).integers(0, 256, (1, 3, height, width), dtype=np.uint8)
-        features: Tensor = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
+        try:
+            features: Tensor = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
+        except (RuntimeError, AssertionError) as error:
+            raise InputError(
+                f"--backbone {self.request['spec']}: does not take images of {height} x {width} pixels "
+                f"({first_line(error)}); choose another --image-size"
+            ) from None
         if features.ndim != 2:
             raise InputError(f"{self.request['spec']}: features of shape {tuple(features.shape)}, expected (N, D)")
         return features[0]
@@ -87,6 +94,8 @@ def load_backbone(spec: str, *, checkpoint: str | Path | None = None, image_size
         InputError: An unknown spec (near names are listed), weights that cannot be had or do not fit, or a network
             that does not give one feature vector an image.
     """
+    if image_size is not None and not 1 <= image_size <= LARGEST_IMAGE:
+        raise InputError(f"--image-size: {image_size} found, expected 1 to {LARGEST_IMAGE} pixels")
     path = None if checkpoint is None else Path(checkpoint)
     request = {
         "spec": spec,

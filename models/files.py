@@ -14,22 +14,26 @@ from .errors import InputError
 
 
 @contextmanager
-def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path]:
     """Fill a folder under a temporary name beside ``path`` and rename it when the block ends well.
 
     Args:
         path: The folder to make. Its parents are made too.
-        overwrite: Replace an existing folder (after the new one is complete).
+        replace: A folder that exists may be replaced (after the new one is complete) if it holds a file of this
+            name, by which folders of its kind are known; ``None`` replaces nothing but an empty folder.
 
     Yields:
         The temporary folder. It is removed when the block raises, Ctrl-C included.
 
     Raises:
-        InputError: ``path`` exists and ``overwrite`` is false.
+        InputError: ``path`` exists, and may not be replaced.
     """
     path = Path(path)
-    if path.exists() and not overwrite:
-        raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        if replace is None:
+            raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
+        if not (path / replace).is_file():
+            raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another --out")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     temporary.chmod(0o777 & ~_umask())

@@ -1,6 +1,8 @@
 """Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision."""
 
 import pickle
+import textwrap
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +110,7 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> 
     choices = torchvision.models.get_model_weights(name)
     if tag and tag not in choices.__members__:
         raise InputError(
-            f"--backbone torchvision:{name}/{tag}: no such weights; expected one of {list(choices.__members__)}"
+            f"--backbone torchvision:{name}/{tag}: no such weights; expected one of {', '.join(choices.__members__)}"
         )
     weights = choices[tag or "DEFAULT"]
     try:
@@ -160,6 +162,8 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
+        if not zipfile.is_zipfile(path) and path.read_bytes()[:1] != b"\x80":
+            raise InputError(f"--checkpoint {path}: is neither a torch nor a safetensors file") from None
         raise InputError(
             f"--checkpoint {path}: holds pickled objects, which could run code; save network.state_dict() instead"
         ) from None
@@ -174,7 +178,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _no_fit(checkpoint: Path, error: RuntimeError | OSError) -> InputError:
-    reason = " ".join(str(error).split())[:200]
+    reason = textwrap.shorten(str(error), 200, placeholder=" ...")
     return InputError(f"--checkpoint {checkpoint}: does not fit the backbone ({reason})")
 
 

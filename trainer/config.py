@@ -57,7 +57,9 @@ class TrainConfig:
         for name in ("epochs", "batch_size", "patience", "learning_rate"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise InputError(f"{name}: {value} found, expected a number above 0")
+                raise InputError(f"--{name.replace('_', '-')}: {value} found, expected a number above 0")
+        if not 0 <= self.seed < 2**63:
+            raise InputError(f"--seed: {self.seed} found, expected 0 to {2**63 - 1}")
 
     @property
     def step_size(self) -> float:

@@ -76,7 +76,7 @@ def train(
         device=device,
     )
     criterion, config = _resolve(config, num_classes=len(feature_set.class_names))
-    with new_folder(out, overwrite=overwrite) as folder:
+    with new_folder(out, replace=RECORD if overwrite else None) as folder:
         training = Training(feature_set, config, criterion)
         training.run(folder / METRICS)
         config.save(folder / CONFIG)

@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import errno
 import inspect
 import json
 import subprocess
@@ -42,6 +43,28 @@ def test_help_is_quick_and_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.parametrize("command", [c.callback.__name__ for c in app.registered_commands])
+def test_help_of_every_command(command):
+    result = runner.invoke(app, [command, "--help"], terminal_width=200, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "Options" in result.output
+
+
+def test_help_tells_the_defaults_that_others_choose():
+    assert "the loss's" in runner.invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
+
+
+def test_a_full_disk_is_told_with_a_way_out(tiny_run, tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("headsmith.export.exporting.write_onnx", full)
+    result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "bundle")])
+    assert result.exit_code == 2
+    assert "No space left on device; nothing half written was left, make room" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_argument_prints_help():
     result = runner.invoke(app, [])
     assert "extract" in result.output
@@ -74,7 +97,8 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path):
 
 def test_debug_shows_the_traceback(tmp_path):
     result = runner.invoke(app, ["--debug", "train", str(tmp_path / "gone"), "--out", str(tmp_path / "run")])
-    assert isinstance(result.exception, headsmith.InputError)
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last)" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["a,b", "", ".5;.5"])

@@ -193,6 +193,7 @@ def quiet(**changes):
         "label_share": 0.01,
         "not_finite": 0,
         "inconsistent": 0,
+        "trained_on": False,
     }
     return doubts(**(usual | changes))
 
@@ -219,3 +220,13 @@ def test_a_file_of_another_order_is_scored_by_name(tiny_bundle, images, evaluate
         before = {row["id"]: row["label1"] for row in csv.DictReader(file)}
     assert {row["id"].removeprefix("test/"): row["label1"] for row in rows}.items() <= before.items()
     assert result.n == 35
+
+
+def test_training_images_are_doubted(image_folder, tiny_backbone, tmp_path):
+    images = image_folder({split: {"cat": 6, "dog": 6} for split in ("train", "val", "test")})
+    features = extract(images, out=tmp_path / "features", **tiny_backbone._asdict())
+    bundle = export_classifier(train(features, out=tmp_path / "run", epochs=2), out=tmp_path / "bundle")
+    seen = evaluate_classifier(bundle, data=images / "train")
+    unseen = evaluate_classifier(bundle, data=images / "test")
+    assert [flag for flag in seen.flags if "trained on these images" in flag]
+    assert not [flag for flag in unseen.flags if "trained on" in flag]

@@ -147,10 +147,23 @@ def test_existing_out_is_kept(tiny_run, out):
     (out / "mine.txt").write_text("keep")
     with pytest.raises(InputError, match="exists already"):
         export_classifier(tiny_run, out=out)
+    with pytest.raises(InputError, match=r"no parity\.json in it"):
+        export_classifier(tiny_run, out=out, overwrite=True)
     assert (out / "mine.txt").read_text() == "keep"
+
+
+def test_a_bundle_is_replaced_when_told(tiny_run, out):
+    export_classifier(tiny_run, out=out, head_only=True)
+    (out / "mine.txt").write_text("old")
     export_classifier(tiny_run, out=out, head_only=True, overwrite=True)
     assert not (out / "mine.txt").exists()
     assert Bundle.load(out).head_only
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), float("inf")])
+def test_a_tolerance_that_is_none(tiny_run, out, tolerance):
+    with pytest.raises(InputError, match="--tolerance: .* found, expected a number of logits, 0 or more"):
+        export_classifier(tiny_run, out=out, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("formats", [(), ("onnx", "onnx"), ("pt2",), ("onnx", "tflite")])

@@ -130,7 +130,7 @@ def test_a_pickled_object_is_refused_and_does_not_run(tmp_path):
         ("timm:", "expected lite0, timm:NAME or torchvision:NAME"),
         ("timm:resnet1888", "no such model in timm .* did you mean resnet18"),
         ("torchvision:resnet5", "did you mean resnet50"),
-        ("torchvision:resnet18/V7", r"no such weights; expected one of \['IMAGENET1K_V1', 'DEFAULT'\]"),
+        ("torchvision:resnet18/V7", "no such weights; expected one of IMAGENET1K_V1, DEFAULT"),
     ],
 )
 def test_unknown_names_answer_with_near_ones(spec, message):
@@ -149,9 +149,23 @@ def test_checkpoints_that_do_not_fit(weights, tmp_path):
     (tmp_path / "text.safetensors").write_text("hello")
     with pytest.raises(InputError, match=r"text.safetensors: cannot be read"):
         load_backbone("timm:test_resnet", checkpoint=tmp_path / "text.safetensors")
+    (tmp_path / "photo.pth").write_bytes(b"\xff\xd8\xff\xe0 a photograph")
+    with pytest.raises(InputError, match=r"photo.pth: is neither a torch nor a safetensors file"):
+        load_backbone("timm:test_resnet", checkpoint=tmp_path / "photo.pth")
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(InputError, match="holds list, expected a dictionary of tensors"):
         load_backbone("timm:test_resnet", checkpoint=tmp_path / "list.pth")
+
+
+@pytest.mark.parametrize("size", [0, -5, 100_000])
+def test_image_sizes_that_are_none(weights, size):
+    with pytest.raises(InputError, match=f"--image-size: {size} found, expected 1 to 4096 pixels"):
+        load_backbone("timm:test_resnet", checkpoint=weights()[0], image_size=size)
+
+
+def test_an_image_size_that_the_backbone_cannot_take(weights):
+    with pytest.raises(InputError, match=r"does not take images of 20 x 20 pixels .* choose another --image-size"):
+        load_backbone("timm:test_vit", checkpoint=weights("test_vit")[0], image_size=20)
 
 
 def test_without_a_network_the_way_out_is_named(monkeypatch):

@@ -16,7 +16,7 @@ def test_a_folder_appears_whole(tmp_path):
 def test_a_folder_that_fails_leaves_nothing_and_keeps_the_old_one(tmp_path, error):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
-    with pytest.raises(error), new_folder(tmp_path / "out", overwrite=True) as folder:
+    with pytest.raises(error), new_folder(tmp_path / "out", replace="old") as folder:
         (folder / "new").touch()
         raise error
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "old"]
@@ -27,10 +27,25 @@ def test_an_existing_folder_is_kept_unless_told(tmp_path):
     (tmp_path / "out" / "old").touch()
     with pytest.raises(InputError, match=r"out: exists already; .* --overwrite"), new_folder(tmp_path / "out"):
         pass
-    with new_folder(tmp_path / "out", overwrite=True) as folder:
+    with new_folder(tmp_path / "out", replace="old") as folder:
         (folder / "new").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["new"]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_only_a_folder_of_its_kind_is_replaced(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "1.jpg").touch()
+    with pytest.raises(InputError, match=r"no run\.json in it"), new_folder(tmp_path / "photos", replace="run.json"):
+        pass
+    assert [path.name for path in tmp_path.rglob("*")] == ["photos", "1.jpg"]
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "new").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "new"]
 
 
 def test_a_file_that_fails_leaves_the_old_one(tmp_path):

@@ -146,8 +146,9 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
         ({"loss": "neuralsort", "m": 3}, "--loss neuralsort: .*5.*m"),
         ({"loss": "neuralsort", "inverse_temperature": 0.0}, "inverse_temperature is 0"),
         ({"head": "mlpp"}, "--head: 'mlpp' is not known; expected one of linear"),
-        ({"epochs": 0}, "epochs: 0 found, expected a number above 0"),
-        ({"learning_rate": float("nan")}, "learning_rate: nan found"),
+        ({"epochs": 0}, "--epochs: 0 found, expected a number above 0"),
+        ({"learning_rate": float("nan")}, "--learning-rate: nan found"),
+        ({"seed": 2**70}, "--seed: .* found, expected 0 to"),
         ({"device": "tpu"}, "--device: 'tpu' is not known"),
     ],
 )

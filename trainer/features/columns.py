@@ -36,7 +36,7 @@ def read_columns(folder: Path) -> Columns:
     paths = _files(folder)
     batches = [found for path in paths for found in _batches(path)]
     if not batches:
-        raise InputError(f"{folder}: has no rows; extract again")
+        raise InputError(f"{folder}: has no rows; extract again with --overwrite")
     ids = [name for batch, _ in batches for name in batch["id"].to_pylist()]
     labels = np.concatenate([batch["label"].to_numpy() for batch, _ in batches])
     blocks = [_features(batch["features"], mapped) for batch, mapped in batches]
@@ -49,7 +49,9 @@ def _files(folder: Path) -> list[Path]:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         return [folder / entry["filename"] for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / 'state.json'}: missing or damaged ({error}); extract again") from error
+        raise InputError(
+            f"{folder / 'state.json'}: missing or damaged ({error}); extract again with --overwrite"
+        ) from error
 
 
 def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
@@ -62,7 +64,7 @@ def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: missing or damaged ({error}); extract again") from error
+        raise InputError(f"{path}: missing or damaged ({error}); extract again with --overwrite") from error
 
 
 def _check_types(schema: pa.Schema, path: Path) -> None:

@@ -91,7 +91,9 @@ def _load(source: str | Path) -> tuple[str, Any]:
     if path.is_file():
         raise InputError(f"{source}: is a file, expected a folder of class folders or a `datasets` folder or name")
     if not path.exists() and not _may_be_on_hub(source):
-        raise InputError(f"{source}: no such folder; name a folder of class folders or a `datasets` folder or name")
+        raise InputError(
+            f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
+        )
     name = str(path.resolve()) if path.exists() else str(source)
     try:
         return name, datasets.load_from_disk(name) if _is_saved(path) else datasets.load_dataset(name)
@@ -105,10 +107,10 @@ def _load(source: str | Path) -> tuple[str, Any]:
 
 
 def _may_be_on_hub(source: str | Path) -> bool:
-    """Whether a path that is not there could be a name on the hub: not where its first folder is here."""
+    """Whether a path that is not there could be OWNER/NAME on the hub: not where its first folder is here."""
     name = str(source)
-    here = "/" in name and Path(name.partition("/")[0]).is_dir()
-    return isinstance(source, str) and _HUB_NAME.fullmatch(name) is not None and not here
+    here = Path(name.partition("/")[0]).is_dir()
+    return isinstance(source, str) and "/" in name and _HUB_NAME.fullmatch(name) is not None and not here
 
 
 def _image_column(features: Any, asked: str | None, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 from torch import Tensor, nn
 
 from ...models.backbone import Backbone, load_backbone
@@ -83,6 +84,7 @@ def extract(
         raise InputError(f"--dtype: {dtype!r} is not known; expected one of {list(DTYPES)}")
     out, target = Path(out), pick_device(device)
     partial = out.resolve().with_name(f"{out.resolve().name}.partial")
+    _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
     network = load_backbone(backbone, checkpoint=checkpoint, image_size=image_size)
     record = network.record()
@@ -91,7 +93,7 @@ def extract(
         shutil.rmtree(partial, ignore_errors=True)
         _check_strict(out, strict)
         return FeatureSet.load(out)
-    with _full_disk_explained(partial):
+    with _full_disk_explained(partial), _only_one(out):
         if overwrite and (partial / "request.json").is_file():
             shutil.rmtree(partial)
         open_partial(partial, request)
@@ -197,6 +199,28 @@ def _check_strict(folder: Path, strict: bool) -> None:
         raise UnreadableImage(
             f"{first['id']}: {first['reason']} ({len(left_out)} in all); repair or remove it, or run without --strict"
         )
+
+
+def _check_outside(out: Path, images: str | Path) -> None:
+    source = Path(images).resolve()
+    if source.is_dir() and out.resolve().is_relative_to(source):
+        raise InputError(f"--out {out}: lies inside the images ({images}), where it would be taken for a class")
+
+
+@contextmanager
+def _only_one(out: Path) -> Iterator[None]:
+    """Keep a second extraction away from the same output."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"{out}: another extraction is writing it; wait for that, or choose another --out") from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 @contextmanager

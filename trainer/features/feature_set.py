@@ -97,11 +97,13 @@ class FeatureSet:
         if shape != (rows, rows, self.feature_dim):
             raise InputError(
                 f"{where}: has {shape[0]} ids and features {shape[1:]}, the manifest says "
-                f"{(rows, self.feature_dim)}; extract again"
+                f"{(rows, self.feature_dim)}; extract again with --overwrite"
             )
         _check_labels(columns, len(self.manifest["class_names"]), where)
         if rows_sha256(columns.ids, columns.labels) != self.manifest["rows_sha256"][split]:
-            raise InputError(f"{where}: ids and labels are not those that were extracted; extract again")
+            raise InputError(
+                f"{where}: ids and labels are not those that were extracted; extract again with --overwrite"
+            )
         _check_finite(columns, where)
 
 
@@ -121,7 +123,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path / MANIFEST}: format_version is {manifest.get('format_version')!r}, this headsmith reads "
-            f"{FORMAT_VERSION}; extract again or use the headsmith that wrote it"
+            f"{FORMAT_VERSION}; extract again with --overwrite, or use the headsmith that wrote it"
         )
     needed = (
         "fingerprint",
@@ -136,7 +138,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     )
     missing = [key for key in needed if key not in manifest]
     if missing:
-        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; extract again")
+        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; extract again with --overwrite")
     return manifest
 
 

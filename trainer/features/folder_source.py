@@ -119,7 +119,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name in ("__MACOSX", "Thumbs.db", "desktop.ini")
+    return name.startswith(".") or name in ("__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini")
 
 
 def _is_image(path: Path) -> bool:
