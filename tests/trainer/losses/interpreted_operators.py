@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from headsmith.trainer.losses import METHODS, TopKCrossEntropy, implementation, topk_cross_entropy
+from headsmith.trainer.losses import (
+    METHODS,
+    TopKCrossEntropy,
+    implementation,
+    linear_topk_cross_entropy,
+    topk_cross_entropy,
+)
 
 P_K = (0.4, 0.0, 0.35, 0.25)
 
@@ -83,3 +89,19 @@ def test_choice_of_the_implementation():
         topk_cross_entropy(logits.double(), labels, impl="triton")
     with pytest.raises(ValueError, match="there are 200 candidates, and the kernels keep at most 128"):
         topk_cross_entropy(torch.zeros(2, 200), labels, m=None, impl="triton")
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_linear_head(reduction):
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(shape, generator=generator).requires_grad_() for shape in ((7, 4), (13, 4), (13,))]
+    labels = torch.randint(13, (7,), generator=generator)
+    ours, expected = (
+        linear_topk_cross_entropy(*inputs, labels, reduction=reduction, chunk_rows=3, m=6, impl=impl).sum()
+        for impl in ("triton", "torch")
+    )
+    torch.testing.assert_close(ours, expected)
+    for ours_by, expected_by in zip(
+        torch.autograd.grad(ours, inputs), torch.autograd.grad(expected, inputs), strict=True
+    ):
+        torch.testing.assert_close(ours_by, expected_by, rtol=1e-4, atol=1e-5)

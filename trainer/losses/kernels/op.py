@@ -108,6 +108,12 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
     ctx.set_materialize_grads(False)
 
 
+def _unpack(ctx: Any) -> tuple[tuple[Tensor, ...], Tensor | None]:
+    """What the backward needs, and the logits where they are kept."""
+    tensors = ctx.saved_tensors
+    return tensors[:5], tensors[5] if len(tensors) > 5 else None
+
+
 class _EagerLoss(torch.autograd.Function):
     """What the operators below do, without their cost on the host."""
 
@@ -122,7 +128,7 @@ class _EagerLoss(torch.autograd.Function):
         nothing: tuple[None, ...] = (None,) * ctx.inputs
         if upstream is None:
             return nothing
-        saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
+        saved, logits = _unpack(ctx)
         if ctx.inplace and logits is not None:
             output = logits.detach()
         else:
@@ -188,7 +194,7 @@ def _traced_backward(ctx: Any, upstream: Tensor | None, *unused: Any) -> tuple[T
     nothing: tuple[None, ...] = (None,) * ctx.inputs
     if upstream is None:
         return nothing
-    saved, logits = ctx.saved_tensors[:5], (*ctx.saved_tensors[5:], None)[0]
+    saved, logits = _unpack(ctx)
     output = _backward_op(upstream, *saved, logits, ctx.classes, ctx.dtype)
     return output, *nothing[1:]
 

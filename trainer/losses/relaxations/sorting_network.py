@@ -117,8 +117,9 @@ class _SoftNetwork(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         by_vectors = upstream.new_zeros(ctx.wires, *upstream.shape[1:]).index_copy_(0, ctx.top, upstream)
         by_wires = upstream.new_zeros(ctx.wires, 1, upstream.shape[2])
+        tensors = ctx.saved_tensors
         for layer in range(len(ctx.sizes) - 1, -1, -1):
-            saved = ctx.saved_tensors[9 * layer : 9 * layer + 9]
+            saved = tensors[9 * layer : 9 * layer + 9]
             by_wires, by_vectors = _layer_backward(by_wires, by_vectors, ctx.sizes[layer], ctx.distribution, *saved)
             back = ctx.inverses[layer]
             by_wires, by_vectors = by_wires.index_select(0, back), by_vectors.index_select(0, back)
