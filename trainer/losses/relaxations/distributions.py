@@ -98,7 +98,7 @@ def log_cdf_pair(distribution: str, v: Tensor) -> tuple[Tensor, Tensor]:
     """Logarithms of f(v) and f(-v), not to be differentiated."""
     if not distribution.startswith("logistic"):
         return log_cdf(distribution, v), log_cdf(distribution, -v)
-    keep = v.clamp_max(0).sub_(v.abs().neg_().exp_().log1p_())
+    keep = v.clamp_max(0).sub_(v.abs().neg_().exp_().add_(1).log_())
     return keep, keep - v
 
 
