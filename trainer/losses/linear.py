@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 from .rank_weights import PK, as_p_k
 from .reduction import row_weights
 from .settings import Settings
-from .topk_cross_entropy import check_reduction, resolve_p_k, weighted_loss
+from .weighted_loss import check_reduction, resolve_p_k, weighted_loss
 
 _CHUNK_ELEMENTS = 2**25
 _LEAST_CHUNKS = 8
