@@ -46,7 +46,13 @@ def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Sett
 def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor, inside: Tensor) -> Tensor:
     """The label's log-softmax, 0 for ignored rows, NaN for labels out of range."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
-    scores = scores.where(kept.unsqueeze(1), 0.0)
+    if not _surely_all(kept):
+        scores = scores.where(kept.unsqueeze(1), 0.0)
     used = labels.where(kept & inside, -100)
     log_softmax = -torch.nn.functional.cross_entropy(scores, used, reduction="none")
     return log_softmax.where(inside | ~kept, torch.nan)
+
+
+def _surely_all(kept: Tensor) -> bool:
+    """Whether no row is ignored, where asking costs nothing: on a CPU, outside of a compiled graph."""
+    return kept.device.type == "cpu" and not torch.compiler.is_compiling() and bool(kept.all())
