@@ -12,7 +12,7 @@ INPUT_ERROR, INTERRUPTED = 2, 130
 
 
 class Commands(TyperGroup):
-    """The group of sub-commands, which turns expected errors into exit codes unless ``--debug`` is given."""
+    """The group of sub-commands, which turns expected errors into exit codes; ``--debug`` shows the traceback as well."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command."""
@@ -45,7 +45,7 @@ def _line(error: Exception) -> str:
     where = f"{error.filename}: " if error.filename else ""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     advice = "make room and run the same command again" if full else "check the path and its permissions"
-    return f"{where}{error.strerror or error}; nothing half written was left, {advice}"
+    return f"{where}{error.strerror or error}; {advice}"
 
 
 def _say(message: str) -> None:
