@@ -12,7 +12,7 @@ INPUT_ERROR, INTERRUPTED = 2, 130
 
 
 class Commands(TyperGroup):
-    """The group of sub-commands, which turns expected errors into exit codes; ``--debug`` shows the traceback as well."""
+    """The sub-commands; an expected error becomes an exit code, and ``--debug`` shows its traceback as well."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command."""
