@@ -41,7 +41,8 @@ def evaluate_classifier(
         bundle: A bundle, or its folder.
         data: Held-out images: a folder of class folders, a source with a test split, or the training's own source,
             of which the held-out part is taken. For a head alone: a feature set.
-        out: Folder for ``results.json``, ``results.csv`` and ``predictions.csv``; ``None`` writes nothing.
+        out: Folder for ``results.json``, ``results.csv`` and ``predictions.csv``; ``None`` is ``results/NAME`` in the
+            working directory, NAME the bundle's. Results that it holds are replaced.
         image_column: Image column of a `datasets` source.
         label_column: Label column of a `datasets` source.
         provider: ``cpu`` or ``cuda``; it runs, or it is an error.
@@ -54,11 +55,9 @@ def evaluate_classifier(
         The measurement.
 
     Raises:
-        InputError: A damaged bundle, a provider that does not run here, data without a held-out image, a class that
-            the classifier does not know, or ``save_logits`` without ``out``.
+        InputError: A damaged bundle, a provider that does not run here, data without a held-out image, or a class
+            that the classifier does not know.
     """
-    if save_logits and out is None:
-        raise InputError("--save-logits: expected --out as well, the folder to write them to")
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     model = bundle.open("onnx", provider=provider, threads=threads)
     if bundle.head_only:
@@ -74,13 +73,15 @@ def evaluate_classifier(
             strict=strict,
         )
     measured = measure(model, held_out, batch_size, keep_logits=save_logits)
-    result = _result(bundle, model, held_out, measured, batch_size)
-    if out is not None:
-        write_results(Path(out), result, measured, bundle.class_names)
+    folder = Path("results", bundle.path.resolve().name) if out is None else Path(out)
+    result = _result(bundle, model, held_out, measured, batch_size, folder)
+    write_results(folder, result, measured, bundle.class_names)
     return result
 
 
-def _result(bundle: Bundle, model: Model, held_out: HeldOut, measured: Measurement, batch_size: int) -> EvalResult:
+def _result(
+    bundle: Bundle, model: Model, held_out: HeldOut, measured: Measurement, batch_size: int, folder: Path
+) -> EvalResult:
     classes, n = len(bundle.class_names), len(measured.ids)
     top1, top5 = top_k(measured.ranks, 1, classes), top_k(measured.ranks, 5, classes)
     if top1 is None:
@@ -124,6 +125,7 @@ def _result(bundle: Bundle, model: Model, held_out: HeldOut, measured: Measureme
         model_sha256=bundle.manifest["files"][FILE]["sha256"],
         labels_sha256=bundle.manifest["labels_sha256"],
         preprocessing_sha256=bundle.manifest["preprocessing_sha256"],
+        out=str(folder),
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -30,6 +30,7 @@ class EvalResult:
         flags: What makes the result doubtful, in words.
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
         unreadable: Id and reason of what was left out.
+        out: Folder with these results as JSON and CSV.
         num_classes: C, the number of logits.
         image_size: Crop edge in pixels; ``None`` for a head alone.
         crop_pct: Crop edge over resized edge.
@@ -73,6 +74,7 @@ class EvalResult:
     model_sha256: str
     labels_sha256: str
     preprocessing_sha256: str
+    out: str
     versions: dict[str, str]
     created: str
 

@@ -231,7 +231,10 @@ def evaluate(
     data: Annotated[
         str, typer.Option(help="Held-out images: a folder of class folders, or a `datasets` name or path.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder for results.json, results.csv and predictions.csv.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results.json, results.csv, predictions.csv.", show_default="results/BUNDLE"),
+    ] = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
     provider: Provider = "cpu",

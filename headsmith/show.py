@@ -98,6 +98,7 @@ def show_result(result: "EvalResult", as_json: bool) -> None:
     console.print(f"[bold]{escape(str(result.model))}[/] on {result.n:,} images, {result.provider}")
     console.print(table)
     console.print(f"{result.images_per_second:,.0f} images a second ({result.threads} threads)")
+    console.print(f"JSON and CSV: {escape(result.out)}")
     for flag in result.flags:
         console.print(f"[yellow]doubt:[/] {escape(flag)}")
     _list_unreadable(result.unreadable)

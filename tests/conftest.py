@@ -18,6 +18,12 @@ class TinyBackbone(NamedTuple):
     image_size: int
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test in an empty folder, so that what a command writes by default does not litter the checkout."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
 @pytest.fixture(scope="session")
 def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> TinyBackbone:
     """Keyword arguments (``_asdict()``) for a small timm network with random weights: D = 96."""

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,17 +88,10 @@ def test_predictions_are_in_the_order_of_the_data(evaluated):
     np.testing.assert_allclose([float(row["score1"]) for row in rows], probabilities, atol=1e-6)
 
 
-def test_without_out_nothing_is_written(tiny_bundle, images, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tiny_bundle.path.iterdir())
-    evaluate_classifier(tiny_bundle, data=images)
-    assert sorted(tiny_bundle.path.iterdir()) == before
-    assert not list(tmp_path.iterdir())
-
-
-def test_save_logits_needs_a_folder(tiny_bundle, images):
-    with pytest.raises(InputError, match="--save-logits: expected --out"):
-        evaluate_classifier(tiny_bundle, data=images, save_logits=True)
+def test_results_are_written_without_being_asked(tiny_bundle, images):
+    result = evaluate_classifier(tiny_bundle, data=images)
+    assert result.out == str(Path("results", tiny_bundle.path.name))
+    assert {path.name for path in Path(result.out).iterdir()} == {"results.json", "results.csv", "predictions.csv"}
 
 
 def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundle):
