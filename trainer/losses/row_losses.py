@@ -1,5 +1,6 @@
 """What the losses beside top-k cross-entropy share: checks, forms of labels, weights, and the reduction."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
@@ -71,7 +72,7 @@ def split_label(scores: Tensor, labels: Tensor, fill: float = -torch.inf) -> tup
     return scores.gather(1, label).squeeze(1), scores.scatter(1, label, fill)
 
 
-class RowLoss(nn.Module):
+class RowLoss(nn.Module, ABC):
     """Base of the modules: k, and the keywords that they have in common.
 
     Args:
@@ -92,9 +93,9 @@ class RowLoss(nn.Module):
         self.reduction = choice("reduction", reduction, ("mean", "sum", "none"))
         self.register_buffer("weight", weight, persistent=False)
 
+    @abstractmethod
     def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Losses (B,) of rows for labels in range."""
-        raise NotImplementedError
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss, a scalar or (B,)."""
