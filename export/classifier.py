@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..models.backbone import Backbone
 from ..models.errors import InputError
-from ..models.head import Linear
+from ..models.heads import Head
 from ..models.preprocessing import Normalize
 
 TOP_K = 5
@@ -52,7 +52,7 @@ class Classifier(nn.Module):
         InputError: The head does not take the backbone's features.
     """
 
-    def __init__(self, head: Linear, backbone: Backbone | None = None, input_format: str = "float-nchw") -> None:
+    def __init__(self, head: Head, backbone: Backbone | None = None, input_format: str = "float-nchw") -> None:
         super().__init__()
         self.body = nn.Sequential()
         self.example_shape: tuple[int, ...] = (head.in_features,)
@@ -66,7 +66,7 @@ class Classifier(nn.Module):
             if getattr(module, "inplace", False):
                 setattr(module, "inplace", False)  # noqa: B010 - not every module has the attribute
 
-    def _put_before(self, head: Linear, backbone: Backbone, input_format: str) -> None:
+    def _put_before(self, head: Head, backbone: Backbone, input_format: str) -> None:
         if backbone.feature_dim != head.in_features:
             raise InputError(
                 f"head takes {head.in_features} features, the backbone gives {backbone.feature_dim}; "

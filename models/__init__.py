@@ -2,16 +2,18 @@
 
 from .backbone import Backbone, backbone_from_record, load_backbone
 from .errors import InputError
-from .head import Linear, load_head, save_head
+from .heads import Head, Linear, build_head, load_head, save_head
 from .preprocessing import Normalize, Preprocessing
 
 __all__ = [
     "Backbone",
+    "Head",
     "InputError",
     "Linear",
     "Normalize",
     "Preprocessing",
     "backbone_from_record",
+    "build_head",
     "load_backbone",
     "load_head",
     "save_head",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..models.errors import InputError
-from ..models.head import Linear, build_head
+from ..models.heads import Head, build_head
 from .accuracy import label_ranks
 from .config import TrainConfig
 from .features.feature_set import FeatureSet
@@ -50,7 +50,7 @@ class Training:
         self.head = build_head(config.head, feature_set.feature_dim, len(feature_set.class_names)).to(self.device)
         self.optimizer = torch.optim.Adam(self.head.parameters(), lr=config.step_size)
         self.order = torch.Generator().manual_seed(config.seed)
-        self.best_head: Linear = copy.deepcopy(self.head)
+        self.best_head: Head = copy.deepcopy(self.head)
         self.best: dict[str, Any] = {}
         self.seconds = 0.0
         self.test: dict[str, Any] = {}

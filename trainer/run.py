@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ..models.errors import InputError
 from ..models.files import read_json, sha256_file
-from ..models.head import Linear, load_head
+from ..models.heads import Head, load_head
 from .config import TrainConfig
 
 CONFIG, METRICS, HEAD, RECORD = "config.yaml", "metrics.jsonl", "head.safetensors", "run.json"
@@ -26,7 +26,7 @@ class Run:
 
     path: Path
     config: TrainConfig
-    head: Linear
+    head: Head
     record: dict[str, Any]
 
     @property

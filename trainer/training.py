@@ -9,7 +9,7 @@ from typing import Any
 from ..models.environment import describe_device, pick_device, versions
 from ..models.errors import InputError
 from ..models.files import new_folder, sha256_file, write_json
-from ..models.head import save_head
+from ..models.heads import save_head
 from .config import TrainConfig
 from .features.feature_set import FeatureSet
 from .loop import Training

@@ -15,7 +15,7 @@ from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
 from headsmith.models import InputError, Linear, backbone_from_record
 from headsmith.models.files import sha256_file
-from headsmith.models.head import save_head
+from headsmith.models.heads import save_head
 from headsmith.trainer import Run
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import top_k_accuracy_score
 
 from headsmith.models import InputError
-from headsmith.models.head import Linear
+from headsmith.models.heads import Linear
 from headsmith.trainer import FeatureSet, Run, TrainConfig, train
 from headsmith.trainer.features.columns import Columns
 

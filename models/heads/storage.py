@@ -1,64 +1,62 @@
-"""Heads: feature (N, D) to logits (N, C), and the file that holds one."""
+"""Heads by name, and the file that holds one."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
 
-from .errors import InputError
-from .files import new_file
-
-
-class Linear(nn.Module):
-    """The affine head ``features @ weight.T + bias``, started from zeros.
-
-    Args:
-        in_features: D, the width of a feature.
-        num_classes: C, the number of logits.
-    """
-
-    kind = "linear"
-
-    def __init__(self, in_features: int, num_classes: int) -> None:
-        super().__init__()
-        self.in_features = in_features
-        self.num_classes = num_classes
-        self.weight = nn.Parameter(torch.zeros(num_classes, in_features))
-        self.bias = nn.Parameter(torch.zeros(num_classes))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits ``(N, C)`` of features ``(N, D)``, in the features' dtype."""
-        return nn.functional.linear(features, self.weight, self.bias)
-
+from ..errors import InputError
+from ..files import new_file
+from .cosine import Cosine
+from .head import Head
+from .linear import Linear
+from .mlp import MLP
+from .norm_linear import NormLinear
 
 METADATA = "headsmith.head"
-HEADS = {Linear.kind: Linear}
+HEADS: dict[str, type[Head]] = {kind.kind: kind for kind in (Linear, NormLinear, Cosine, MLP)}
 
 
-def build_head(kind: str, in_features: int, num_classes: int) -> Linear:
-    """A fresh head of a kind.
+def build_head(
+    kind: str, in_features: int, num_classes: int, *, bank: int | None = None, seed: int = 0, **options: Any
+) -> Head:
+    """A fresh head, or a bank of equal ones.
+
+    Args:
+        kind: One of `HEADS`.
+        in_features: D, the width of a feature.
+        num_classes: C, the number of logits.
+        bank: H, for a bank of heads; ``None`` for a single one.
+        seed: Fixes what starts at random.
+        **options: ``norm`` for ``norm_linear``, ``hidden`` for ``mlp``.
 
     Raises:
-        InputError: An unknown kind.
+        InputError: An unknown kind, or an option that it does not have or take.
     """
     if kind not in HEADS:
         raise InputError(f"--head: {kind!r} is not known; expected one of {', '.join(HEADS)}")
-    return HEADS[kind](in_features, num_classes)
+    try:
+        head = HEADS[kind](in_features, num_classes, bank=bank, **options)
+    except TypeError as error:
+        raise InputError(f"--head {kind}: options {options} do not fit it ({error})") from None
+    head.reset(seed)
+    return head
 
 
-def save_head(head: Linear, path: str | Path) -> None:
-    """Write a head as safetensors, its kind and sizes in the file's metadata, atomically."""
+def save_head(head: Head, path: str | Path) -> None:
+    """Write a single head as safetensors, its kind, sizes and options in the file's metadata, atomically."""
+    if head.bank is not None:
+        raise ValueError("a bank of heads is not saved: save its members")
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in head.state_dict().items()}
     shape = {"kind": head.kind, "in_features": head.in_features, "num_classes": head.num_classes}
     with new_file(path) as temporary:
         # One key: safetensors writes several in an order of its own, and equal heads must be equal files.
-        safetensors.torch.save_file(tensors, temporary, {METADATA: json.dumps(shape)})
+        safetensors.torch.save_file(tensors, temporary, {METADATA: json.dumps(shape | {"options": head.options})})
 
 
-def load_head(path: str | Path) -> Linear:
+def load_head(path: str | Path) -> Head:
     """Read a head that `save_head` wrote, in evaluation mode.
 
     Raises:
@@ -74,7 +72,9 @@ def load_head(path: str | Path) -> Linear:
         raise InputError(f"{path}: damaged or not safetensors ({error})") from None
     if METADATA not in metadata:
         raise InputError(f"{path}: metadata {sorted(metadata)}, expected {METADATA!r}; not a head of headsmith's")
-    head = build_head(**json.loads(metadata[METADATA]))
+    shape = json.loads(metadata[METADATA])
+    options = shape.pop("options", {})
+    head = build_head(**shape, **options)
     try:
         head.load_state_dict(tensors)
     except RuntimeError as error:

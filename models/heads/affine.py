@@ -1,0 +1,70 @@
+"""The one product of features with weights, in mixed precision where the features are half and on a GPU."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def affine(features: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``features @ weight.T + bias``, for one head or for a bank of H heads.
+
+    Half features and float32 weights on CUDA give logits of the features' dtype, accumulated in float32, and float32
+    gradients of weight and bias. Everywhere else the features take the weights' dtype first.
+
+    Args:
+        features: ``(N, D)``, for a bank shared by its heads, or ``(H, N, D)``.
+        weight: ``(C, D)``, or ``(H, C, D)`` for a bank.
+        bias: ``(C,)``, or ``(H, C)`` for a bank.
+
+    Returns:
+        ``(N, C)``, or ``(H, N, C)`` for a bank, each head's part contiguous.
+    """
+    if features.is_cuda and features.dtype in HALF and weight.dtype == torch.float32:
+        logits: Tensor = _MixedAffine.apply(features, weight, bias)
+        return logits
+    return _product(features.to(weight.dtype), weight, bias)
+
+
+def _product(features: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if weight.ndim == 2:
+        return torch.nn.functional.linear(features, weight, bias)
+    features = features.expand(len(weight), *features.shape[-2:])
+    if bias is None:
+        return torch.bmm(features, weight.mT)
+    return torch.baddbmm(bias[:, None, :], features, weight.mT)
+
+
+class _MixedAffine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        half = weight.to(features.dtype)
+        ctx.save_for_backward(features, half)
+        return _product(features, half, None if bias is None else bias.to(features.dtype))
+
+    @staticmethod
+    @once_differentiable  # type: ignore[misc, untyped-decorator]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        features, weight = ctx.saved_tensors
+        asked = ctx.needs_input_grad
+        return (
+            _features_gradient(gradient, weight, shared=features.ndim == 2) if asked[0] else None,
+            _weight_gradient(gradient, features) if asked[1] else None,
+            gradient.sum(-2, dtype=torch.float32) if asked[2] else None,
+        )
+
+
+def _features_gradient(gradient: Tensor, weight: Tensor, *, shared: bool) -> Tensor:
+    if weight.ndim == 3 and shared:
+        return gradient.transpose(0, 1).flatten(1) @ weight.flatten(0, 1)
+    return gradient @ weight
+
+
+def _weight_gradient(gradient: Tensor, features: Tensor) -> Tensor:
+    if gradient.ndim == 2:
+        return torch.mm(gradient.mT, features, out_dtype=torch.float32)
+    features = features.expand(len(gradient), *features.shape[-2:])
+    return torch.bmm(gradient.mT, features, out_dtype=torch.float32)
