@@ -2,7 +2,9 @@
 
 import json
 import mmap
+import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,28 @@ import pyarrow as pa
 
 from ...models.errors import InputError
 
+_LINUX_NORESERVE = 0x4000 if sys.platform == "linux" else 0  # the constant came to Python with 3.13
+
 
 @dataclass(frozen=True)
 class Columns:
     """One split.
 
     Attributes:
-        ids: N sample ids.
+        names: N sample ids as Arrow text; `ids` are the same as a list, made when first asked for.
         labels: ``(N,)``, int64.
         features: ``(N, D)``, float16 or float32; a private map of the file where one record batch holds them all.
     """
 
-    ids: list[str]
+    names: pa.StringArray
     labels: np.ndarray[Any, np.dtype[np.int64]]
     features: np.ndarray[Any, Any]
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """N sample ids."""
+        found: list[str] = self.names.to_pylist()
+        return found
 
 
 def read_columns(folder: Path) -> Columns:
@@ -37,10 +47,10 @@ def read_columns(folder: Path) -> Columns:
     batches = [found for path in paths for found in _batches(path)]
     if not batches:
         raise InputError(f"{folder}: has no rows; extract again with --overwrite")
-    ids = [name for batch, _ in batches for name in batch["id"].to_pylist()]
+    names = pa.concat_arrays([batch["id"] for batch, _ in batches])
     labels = np.concatenate([batch["label"].to_numpy() for batch, _ in batches])
     blocks = [_features(batch["features"], mapped) for batch, mapped in batches]
-    return Columns(ids, labels, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+    return Columns(names, labels, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -57,7 +67,7 @@ def _files(folder: Path) -> list[Path]:
 def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     try:
         with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            mapped = _map_privately(file.fileno())
         with pa.ipc.open_stream(pa.py_buffer(mapped)) as reader:
             _check_types(reader.schema, path)
             return [(batch, mapped) for batch in reader if batch.num_rows]
@@ -65,6 +75,14 @@ def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: missing or damaged ({error}); extract again with --overwrite") from error
+
+
+def _map_privately(descriptor: int) -> mmap.mmap:
+    """Map a whole file: writing changes memory only. No memory is set aside for that, so it may be larger than RAM."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+    flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", _LINUX_NORESERVE)
+    return mmap.mmap(descriptor, 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def _check_types(schema: pa.Schema, path: Path) -> None:
