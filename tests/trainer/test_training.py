@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 import yaml
@@ -22,9 +23,9 @@ QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 def feature_set(features, labels, classes: int, splits=(0.6, 0.2)) -> FeatureSet:
     """Rows in their order: the first 60 % train, then 20 % val, then test."""
     cuts = np.cumsum([int(share * len(labels)) for share in splits])
-    ids = [f"{row:04d}" for row in range(len(labels))]
+    ids = np.array([f"{row:04d}" for row in range(len(labels))])
     columns = {
-        name: Columns([ids[row] for row in rows], labels[rows].astype(np.int64), features[rows].astype(np.float32))
+        name: Columns(pa.array(ids[rows]), labels[rows].astype(np.int64), features[rows].astype(np.float32))
         for name, rows in zip(("train", "val", "test"), np.split(np.arange(len(labels)), cuts), strict=True)
     }
     manifest = {

@@ -169,8 +169,8 @@ def _check_finite(columns: Columns, where: str) -> None:
     if bad:
         first = ", ".join(columns.ids[row] for row in bad[:3])
         raise InputError(
-            f"{where}: {len(bad)} of {len(columns.features)} rows have NaN or infinite features, first {first}; extract "
-            "again (with --dtype float32 where float16 overflows)"
+            f"{where}: {len(bad)} of {len(columns.features)} rows have NaN or infinite features, first {first}; "
+            "extract again (with --dtype float32 where float16 overflows)"
         )
 
 
