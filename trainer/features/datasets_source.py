@@ -46,7 +46,7 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     Raises:
         InputError: No such data set, no split called train, val or test, or columns that do not fit.
     """
-    name, found = _load(source)
+    name, found = load(source)
     divided = isinstance(found, Mapping)
     tables = _tables(found, name) if isinstance(found, Mapping) else {"train": found}
     features = next(iter(tables.values())).features
@@ -85,8 +85,12 @@ def _is_saved(path: Path) -> bool:
     return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
 
 
-def _load(source: str | Path) -> tuple[str, Any]:
-    """The data set and the name that loads it again from anywhere."""
+def load(source: str | Path) -> tuple[str, Any]:
+    """The data set, and the name that loads it again from anywhere.
+
+    Raises:
+        InputError: Nothing is there that `datasets` can load.
+    """
     path = Path(source).expanduser()
     if path.is_file():
         raise InputError(f"{source}: is a file, expected a folder of class folders or a `datasets` folder or name")
