@@ -24,10 +24,12 @@ class Backbone(nn.Module):
         preprocessing: The network's own recipe.
         feature_dim: D.
         weights_sha256: A hash over every parameter and buffer.
+        source: Where it comes from, its own classifier included.
     """
 
     def __init__(self, source: Source, request: dict[str, Any]) -> None:
         super().__init__()
+        self.source = source
         self.network = source.network.eval().requires_grad_(False)
         self.features = source.features
         self.tap = source.tap
@@ -56,13 +58,19 @@ class Backbone(nn.Module):
             "probe": [round(float(value), 6) for value in self.probe[:16]],
         }
 
-    @torch.inference_mode()
-    def _probe(self) -> Tensor:
-        """The feature of a fixed pattern: two builds that differ anywhere that matters differ here."""
+    def pattern(self) -> Tensor:
+        """A fixed normalised image ``(1, 3, H, W)``: two builds that differ anywhere that matters differ on it."""
         height, width = self.preprocessing.crop_size
         pattern = np.random.default_rng(0).integers(0, 256, (1, 3, height, width), dtype=np.uint8)
+        normalised: Tensor = Normalize(self.preprocessing)(torch.from_numpy(pattern))
+        return normalised
+
+    @torch.inference_mode()
+    def _probe(self) -> Tensor:
+        """The feature of the pattern."""
+        height, width = self.preprocessing.crop_size
         try:
-            features: Tensor = self(Normalize(self.preprocessing)(torch.from_numpy(pattern)))
+            features: Tensor = self(self.pattern())
         except (RuntimeError, AssertionError) as error:
             raise InputError(
                 f"--backbone {self.request['spec']}: does not take images of {height} x {width} pixels "

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from .errors import InputError
 
 
@@ -29,11 +31,7 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
         InputError: ``path`` exists, and may not be replaced.
     """
     path = Path(path)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        if replace is None:
-            raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
-        if not (path / replace).is_file():
-            raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another --out")
+    check_free(path, replace=replace)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     temporary.chmod(0o777 & ~_umask())
@@ -42,6 +40,40 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
         _replace_folder(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_free(path: Path, *, replace: str | None = None) -> None:
+    """Raise an `InputError` unless a folder may be made at ``path``; see `new_folder`."""
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if replace is None:
+        raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
+    if not (path / replace).is_file():
+        raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another --out")
+
+
+@contextmanager
+def only_writer(out: Path, work: str) -> Iterator[None]:
+    """Keep a second process, or thread, from writing to the same output.
+
+    Args:
+        out: The output; its lock is a hidden file beside it.
+        work: What would be done twice, such as ``extraction``.
+
+    Raises:
+        InputError: Somebody else is writing it.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"{out}: another {work} is writing it; wait for that, or choose another --out") from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def _replace_folder(temporary: Path, path: Path) -> None:

@@ -5,6 +5,7 @@ import textwrap
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import torch
 import torchvision
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from timm.data import infer_imagenet_subset
 from timm.data.config import resolve_data_config
 from torch import Tensor, nn
 
+from .class_names import ClassNames, imagenet_names, torchvision_names
 from .errors import InputError, near
 from .preprocessing import Preprocessing
 
@@ -31,12 +34,16 @@ class Source:
         features: From the network and normalised images to features ``(N, D)``.
         tap: Where the features are taken, in words.
         preprocessing: The network's own recipe.
+        classifier: The network's last layer, or whatever it has in place of one.
+        class_names: See `headsmith.models.class_names`, for the outputs of that layer.
     """
 
     network: nn.Module
     features: Callable[[nn.Module, Tensor], Tensor]
     tap: str
     preprocessing: Preprocessing
+    classifier: object
+    class_names: Callable[[], ClassNames | None]
 
 
 def find_source(spec: str, checkpoint: Path | None, image_size: int | None) -> Source:
@@ -91,10 +98,17 @@ def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
     return _timm_source(network, image_size)
 
 
-def _timm_source(network: nn.Module, image_size: int | None) -> Source:
+def _timm_source(network: Any, image_size: int | None) -> Source:
     asked = {} if image_size is None else {"input_size": (3, image_size, image_size)}
     config = resolve_data_config(asked, model=network)
-    return Source(network, _timm_features, "timm forward_head(pre_logits=True)", Preprocessing.from_timm(config))
+    return Source(
+        network,
+        _timm_features,
+        "timm forward_head(pre_logits=True)",
+        Preprocessing.from_timm(config),
+        network.get_classifier(),
+        partial(imagenet_names, infer_imagenet_subset(network)),
+    )
 
 
 def _timm_features(network: Any, images: Tensor) -> Tensor:
@@ -122,9 +136,15 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> 
             network.load_state_dict(read_state_dict(checkpoint))
         except RuntimeError as error:
             raise _no_fit(checkpoint, error) from error
-    tap = _cut_last_linear(network, name)
-    preprocessing = Preprocessing.from_torchvision(weights.transforms(), image_size)
-    return Source(network, _call, f"input of {tap}", preprocessing)
+    tap, classifier = _cut_last_linear(network, name)
+    return Source(
+        network,
+        _call,
+        f"input of {tap}",
+        Preprocessing.from_torchvision(weights.transforms(), image_size),
+        classifier,
+        partial(torchvision_names, weights.meta["categories"]),
+    )
 
 
 def _arguments(name: str, checkpoint: Path | None, weights: Any) -> dict[str, Any]:
@@ -139,8 +159,8 @@ def _call(network: nn.Module, images: Tensor) -> Tensor:
     return features
 
 
-def _cut_last_linear(network: nn.Module, name: str) -> str:
-    """Replace the last layer, which must be linear, by the identity; its dotted name is returned."""
+def _cut_last_linear(network: nn.Module, name: str) -> tuple[str, nn.Linear]:
+    """Replace the last layer, which must be linear, by the identity; its dotted name and itself are returned."""
     layers = [(path, module) for path, module in network.named_modules() if not list(module.children())]
     path, layer = layers[-1]
     if not isinstance(layer, nn.Linear):
@@ -148,7 +168,7 @@ def _cut_last_linear(network: nn.Module, name: str) -> str:
             f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"
         )
     network.set_submodule(path, nn.Identity())
-    return str(path)
+    return str(path), layer
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:

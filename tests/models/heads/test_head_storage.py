@@ -22,6 +22,27 @@ def test_round_trip(tmp_path):
     assert (loaded.in_features, loaded.num_classes, loaded.training) == (5, 7, False)
 
 
+def test_every_kind_comes_back(random_head, tmp_path):
+    head = random_head()
+    save_head(head, tmp_path / "head.safetensors")
+    loaded = load_head(tmp_path / "head.safetensors")
+    assert (loaded.kind, loaded.options, loaded.bank) == (head.kind, head.options, None)
+    for name, part in head.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], part.float())
+
+
+def test_a_bank_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="save its members"):
+        save_head(Linear(3, 2, bank=2), tmp_path / "head.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_head_without_options_of_an_earlier_version(tmp_path):
+    metadata = {"headsmith.head": '{"kind": "linear", "in_features": 3, "num_classes": 2}'}
+    save_file({"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, tmp_path / "head.safetensors", metadata)
+    assert load_head(tmp_path / "head.safetensors").weight.sum() == 6
+
+
 def test_equal_heads_are_equal_files(tmp_path):
     for name in "abcdefgh":
         save_head(Linear(3, 2), tmp_path / name)

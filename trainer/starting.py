@@ -1,0 +1,158 @@
+"""What a head starts from: nothing, its backbone's own classifier, or a saved head."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from ..models.backbone import backbone_from_record
+from ..models.class_names import find_classes
+from ..models.errors import InputError
+from ..models.heads import Head, Linear, build_head
+from ..models.pretrained import Pretrained, backbone_classifier
+from .config import TrainConfig
+from .run import HEAD, Run
+
+ZEROS, BACKBONE, BACKBONE_IN_ORDER = "zeros", "backbone", "backbone-in-order"
+OPTIONS = {"norm_linear": ("norm",), "mlp": ("hidden",)}
+
+
+class Start(NamedTuple):
+    """A head before its first step.
+
+    Attributes:
+        head: A single head, on the CPU; ``Head.stack([head] * H)`` is a bank of it.
+        record: Where it comes from, as JSON values: ``from``, and for a backbone's classifier ``unmatched``, the
+            classes that it does not know, which start from zeros.
+    """
+
+    head: Head
+    record: dict[str, Any]
+
+
+def start_head(
+    config: TrainConfig, feature_dim: int, class_names: Sequence[str], backbone: Mapping[str, Any] | None
+) -> Start:
+    """Build the head of a run as it is before the first step.
+
+    ``zeros``: as `build_head` gives it. ``backbone``: the classifier of the pretrained network, its outputs found by
+    the names of the classes: WordNet ids, or ImageNet's synonyms as timm or torchvision write them. Classes without an
+    output start from zeros. ``backbone-in-order``: the same without names; output i is class i. Else a run folder, or
+    the head file in one: the head of that run, its classes put in order by name.
+
+    Args:
+        config: ``start``, ``head`` with its options, and ``seed``.
+        feature_dim: D of the feature set.
+        class_names: Its C classes, in order.
+        backbone: Its backbone's record; ``None`` where nobody knows it.
+
+    Raises:
+        InputError: A start that cannot be had, or that belongs to other features or classes.
+    """
+    options = {name: getattr(config, name) for name in OPTIONS.get(config.head, ())}
+    head = build_head(config.head, feature_dim, len(class_names), seed=config.seed, **options)
+    if config.start == ZEROS:
+        return Start(head, {"from": ZEROS})
+    if config.start in (BACKBONE, BACKBONE_IN_ORDER):
+        return _from_backbone(head, config.start, class_names, backbone)
+    return _from_run(head, Path(config.start), class_names, backbone)
+
+
+def _from_backbone(head: Head, start: str, class_names: Sequence[str], backbone: Mapping[str, Any] | None) -> Start:
+    if backbone is None:
+        raise InputError(f"--start {start}: the feature set does not say which backbone it is from; use --start zeros")
+    own = backbone_classifier(backbone_from_record(dict(backbone)))
+    found = _by_name(class_names, own) if start == BACKBONE else _in_order(class_names, own)
+    weight, bias = own.weight.new_zeros(len(found), own.weight.shape[1]), own.bias.new_zeros(len(found))
+    rows = [row for row, output in enumerate(found) if output is not None]
+    outputs = [output for output in found if output is not None]
+    weight[rows], bias[rows] = own.weight[outputs], own.bias[outputs]
+    head.start_from(weight, bias)
+    unmatched = [name for name, output in zip(class_names, found, strict=True) if output is None]
+    return Start(head, {"from": start, "spec": backbone["spec"], "unmatched": unmatched})
+
+
+def _in_order(class_names: Sequence[str], own: Pretrained) -> list[int | None]:
+    if len(own.bias) != len(class_names):
+        raise InputError(
+            f"--start {BACKBONE_IN_ORDER}: the backbone's classifier has {len(own.bias)} outputs, the feature set "
+            f"{len(class_names)} classes; use --start {BACKBONE}, which goes by name, or zeros"
+        )
+    return list(range(len(class_names)))
+
+
+def _by_name(class_names: Sequence[str], own: Pretrained) -> list[int | None]:
+    hint = f"use --start zeros, or --start {BACKBONE_IN_ORDER} where output i is class i"
+    if own.names is None:
+        raise InputError(
+            f"--start {BACKBONE}: nobody says which classes the backbone's {len(own.bias)} outputs are; {hint}"
+        )
+    found = find_classes(class_names, own.names)
+    if all(output is None for output in found):
+        known = ", ".join(repr(names[0]) for names in own.names)
+        raise InputError(
+            f"--start {BACKBONE}: the backbone's classifier knows none of the classes ({class_names[0]!r}, ...); its "
+            f"first output is called {known}; {hint}"
+        )
+    return found
+
+
+def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapping[str, Any] | None) -> Start:
+    run = Run.load(path.parent if path.name == HEAD else _run_folder(path))
+    _check_backbone(run, head.in_features, backbone)
+    if sorted(run.class_names) != sorted(class_names):
+        raise InputError(f"--start {path}: {_difference(run.class_names, class_names)}")
+    index = {name: position for position, name in enumerate(run.class_names)}
+    saved = run.head.with_classes([index[name] for name in class_names])
+    _take_over(head, saved, path)
+    return Start(head, {"from": str(path), "head_sha256": run.record["head_sha256"]})
+
+
+def _run_folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise InputError(
+            f"--start {path}: expected {ZEROS}, {BACKBONE}, {BACKBONE_IN_ORDER}, a run folder, or the {HEAD} in one"
+        )
+    return path
+
+
+def _check_backbone(run: Run, feature_dim: int, backbone: Mapping[str, Any] | None) -> None:
+    theirs, ours = run.record["backbone"], backbone
+    if run.head.in_features != feature_dim:
+        raise InputError(
+            f"--start {run.path}: its head takes {run.head.in_features} features, the feature set has {feature_dim}"
+        )
+    for key in ("weights_sha256", "tap"):
+        mine, other = (None if record is None else record.get(key) for record in (ours, theirs))
+        if mine != other:
+            raise InputError(
+                f"--start {run.path}: its head was trained on features of {_backbone_name(theirs)}, the feature set is "
+                f"of {_backbone_name(ours)} ({key} differs); a head fits the features of its own backbone only"
+            )
+
+
+def _backbone_name(record: Mapping[str, Any] | None) -> str:
+    if record is None:
+        return "an unknown backbone"
+    return f"{record['spec']} {str(record['weights_sha256'])[:12]}"
+
+
+def _difference(theirs: Sequence[str], ours: Sequence[str]) -> str:
+    surplus, lacking = sorted(set(theirs) - set(ours)), sorted(set(ours) - set(theirs))
+    named = f"only the head has {surplus[:3]}, only the feature set {lacking[:3]}"
+    return f"a head of {len(theirs)} classes for a feature set of {len(ours)}; {named}; the classes must be the same"
+
+
+@torch.no_grad()
+def _take_over(head: Head, saved: Head, path: Path) -> None:
+    """Make ``head`` compute what ``saved`` does: its tensors, or its function where that is affine."""
+    if (head.kind, head.options) == (saved.kind, saved.options):
+        head.load_state_dict(saved.state_dict())
+        return
+    folded = saved.folded()
+    if not isinstance(folded, Linear):
+        raise InputError(
+            f"--start {path}: a {saved.kind} head {saved.options or ''}, expected {head.kind} {head.options or ''}"
+        )
+    head.start_from(folded.weight, folded.bias)
