@@ -6,7 +6,7 @@ The names of C outputs are columns: every column is one way to name all of them,
 from collections import Counter
 from collections.abc import Sequence
 
-from timm.data import ImageNetInfo
+from timm.data.imagenet_info import ImageNetInfo
 
 ClassNames = tuple[tuple[str, ...], ...]
 

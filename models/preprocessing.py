@@ -64,9 +64,12 @@ class Preprocessing:
         Returns:
             Pixels ``(height, width, 3)``, uint8, RGB: what an exported file takes.
         """
+        return np.array(transforms.center_crop(self.resize(image), list(self.crop_size)))
+
+    def resize(self, image: Image.Image) -> Image.Image:
+        """Resize an RGB image, before the crop."""
         size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
-        image = transforms.resize(image, size, InterpolationMode(self.interpolation))
-        return np.array(transforms.center_crop(image, list(self.crop_size)))
+        return transforms.resize(image, size, InterpolationMode(self.interpolation))
 
     @property
     def crop_pct(self) -> float:

@@ -14,8 +14,8 @@ import torch
 import torchvision
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from timm.data import infer_imagenet_subset
 from timm.data.config import resolve_data_config
+from timm.data.imagenet_info import infer_imagenet_subset
 from torch import Tensor, nn
 
 from .class_names import ClassNames, imagenet_names, torchvision_names

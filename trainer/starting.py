@@ -152,7 +152,9 @@ def _take_over(head: Head, saved: Head, path: Path) -> None:
         return
     folded = saved.folded()
     if not isinstance(folded, Linear):
-        raise InputError(
-            f"--start {path}: a {saved.kind} head {saved.options or ''}, expected {head.kind} {head.options or ''}"
-        )
+        raise InputError(f"--start {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
     head.start_from(folded.weight, folded.bias)
+
+
+def _named(head: Head) -> str:
+    return " ".join([head.kind, *(f"{name}={value}" for name, value in head.options.items())])

@@ -46,7 +46,7 @@ class _MixedAffine(torch.autograd.Function):
         return _product(features, half, None if bias is None else bias.to(features.dtype))
 
     @staticmethod
-    @once_differentiable  # type: ignore[misc, untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         features, weight = ctx.saved_tensors
         asked = ctx.needs_input_grad
