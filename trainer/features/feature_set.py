@@ -1,7 +1,7 @@
 """A feature set on disk: what a frozen backbone said of every image, and where it came from."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...models.errors import InputError
 from ...models.files import read_json
 from .columns import Columns, read_columns
+from .samples import HELD_OUT_SHARE, SEED
 
 FORMAT = "headsmith.features"
 FORMAT_VERSION = 1
@@ -43,17 +45,63 @@ class FeatureSet:
     def load(cls, path: str | Path) -> Self:
         """Open a feature set and check all of it: nothing unusable reaches a training.
 
+        Args:
+            path: Its folder; or a file with features and labels (``.p``, ``.pt``, ``.npz``, ``.npy``, safetensors,
+                parquet, Arrow), which is read into memory and divided as `import_features` does.
+
         Raises:
             InputError: The folder or a part of it is missing or damaged, rows do not match the manifest, a label is
                 outside of the class names, or a feature is NaN or infinite.
         """
         path = Path(path)
+        if path.is_file():
+            return cls(path, *_read_file(path))
         manifest = read_manifest(path)
         columns = {split: read_columns(path / split) for split in manifest["splits"]}
         found = cls(path, manifest, columns)
         for split, rows in manifest["splits"].items():
             found._check(split, rows)
         return found
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: ArrayLike | Mapping[str, ArrayLike],
+        labels: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        out: str | Path | None = None,
+        ids: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        class_names: Sequence[str] | None = None,
+        dtype: str | None = None,
+        held_out_share: float = HELD_OUT_SHARE,
+        seed: int = SEED,
+        overwrite: bool = False,
+    ) -> "FeatureSet":
+        """Make a feature set of arrays or tensors.
+
+        Args:
+            features: ``(N, D)``, or that for each of ``train``, ``val``, ``test``; those that lack are carved out of
+                train.
+            labels: ``(N,)``, whole numbers or text; by split where the features are.
+            out: A folder to write; ``None`` keeps it in memory.
+            ids: ``(N,)``, an id for every row.
+            groups: ``(N,)``; rows that share a value stay in one split.
+            class_names: What whole-number labels count from 0.
+            dtype: ``float16`` or ``float32``; by default float16 where the features are, else float32.
+            held_out_share: Of each class for each missing split.
+            seed: Decides which rows.
+            overwrite: Replace a feature set at ``out``.
+
+        Raises:
+            InputError: As for `import_features`.
+        """
+        from .importing.arrays import make
+
+        options: dict[str, Any] = {"dtype": dtype, "held_out_share": held_out_share, "seed": seed}
+        columns = {"features": features, "labels": labels, "ids": ids, "groups": groups}
+        maker = make(columns, None if class_names is None else list(class_names), **options)
+        return maker.keep() if out is None else maker.write(Path(out), overwrite=overwrite)
 
     @property
     def class_names(self) -> list[str]:
@@ -107,6 +155,13 @@ class FeatureSet:
                 f"{where}: ids and labels are not those that were extracted; extract again with --overwrite"
             )
         _check_finite(columns, where)
+
+
+def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Columns]]:
+    from .importing.importing import Maker  # which makes feature sets, so it imports this module
+
+    found = Maker.of_files([path]).keep()
+    return found.manifest, found.columns
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""Arrays and tensors in memory as tables."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....models.errors import InputError
+from ..samples import split_called
+from .choosing import Names
+from .importing import Maker
+from .table import Column, Table, slices
+
+
+def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:
+    """A feature set in the making.
+
+    Args:
+        columns: ``features``, ``labels``, ``ids`` and ``groups``: each an array, or one a split, or ``None``.
+        class_names: See `FeatureSet.from_arrays`.
+        options: As for `Maker`.
+
+    Raises:
+        InputError: Some are given by split and others are not, or a split is not known.
+    """
+    given = {name: value for name, value in columns.items() if value is not None}
+    asked = Names("features", "labels", "ids" if "ids" in given else None, "groups" if "groups" in given else None)
+    return Maker(_tables(given), ["arrays"], asked, class_names=class_names, **options)
+
+
+def _tables(given: Mapping[str, Any]) -> list[Table]:
+    divided = {name: list(value) if isinstance(value, Mapping) else None for name, value in given.items()}
+    first = divided["features"]
+    for name, splits in divided.items():
+        if splits != first:
+            raise InputError(f"{name}: {splits or 'not by split'}, but features are {first or 'not by split'}")
+    if first is None:
+        return [Table("arrays", "row", None, [_column(name, value) for name, value in given.items()])]
+    unknown = [split for split in first if split_called(split) is None]
+    if unknown:
+        raise InputError(f"features: split {unknown[0]!r} is not known, expected train, val or test")
+    return [
+        Table(f"arrays: {split}", split, split_called(split), [_column(name, by[split]) for name, by in given.items()])
+        for split in first
+    ]
+
+
+def _column(name: str, values: Any) -> Column:
+    if isinstance(values, torch.Tensor):
+        return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
+    array = np.asarray(values)
+    return Column(name, array.shape, "str" if array.dtype.kind in "OU" else str(array.dtype), partial(slices, array))

@@ -1,0 +1,130 @@
+"""Which column holds what: found where only one can, else asked for by name."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ....models.errors import InputError
+from ..samples import listed
+from .table import Column, Table, without_split
+
+_FEATURES = {
+    "feature",
+    "features",
+    "embedding",
+    "embeddings",
+    "image_embedding",
+    "image_embeddings",
+    "image_embeds",
+    "x",
+}
+_LABELS = {"label", "labels", "target", "targets", "y", "class"}
+_IDS = {"id", "ids"}
+
+
+@dataclass(frozen=True)
+class Names:
+    """The columns that were asked for by name; ``None`` for those to find."""
+
+    features: str | None = None
+    labels: str | None = None
+    ids: str | None = None
+    groups: str | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The columns of a table that are used."""
+
+    table: Table
+    features: Column
+    labels: Column
+    ids: Column | None
+    groups: Column | None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Role to column name, for the manifest."""
+        roles = {"features": self.features, "labels": self.labels, "ids": self.ids, "groups": self.groups}
+        return {role: column.name for role, column in roles.items() if column is not None}
+
+
+def choose(table: Table, asked: Names) -> Chosen:
+    """Find the columns of a table.
+
+    Raises:
+        InputError: None fits or several do (the message lists them), a name that is not there, or columns of different
+            length.
+    """
+    features = _find(table, "features", asked.features, _is_features, _FEATURES)
+    rest = [column for column in table.columns if column is not features]
+    named = [column for column in rest if column.class_names is not None]
+    found = Table(table.name, table.ids, table.split, named if len(named) == 1 and asked.labels is None else rest)
+    labels = _find(found, "labels", asked.labels, _is_labels, _LABELS)
+    ids = _called(table, asked.ids, "--id-column") if asked.ids else _own_ids(table)
+    groups = _called(table, asked.groups, "--group-column") if asked.groups else None
+    chosen = Chosen(table, features, labels, ids, groups)
+    _check_matrix(chosen)
+    _check_lengths(chosen)
+    return chosen
+
+
+def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str]) -> Column:
+    flag = f"--{role}-column"
+    if asked is not None:
+        return _called(table, asked, flag)
+    possible = [column for column in table.columns if fits(column)]
+    by_name = [column for column in table.columns if without_split(column.name).lower() in usual]
+    for candidates in (possible, [column for column in possible if column in by_name], [] if possible else by_name):
+        if len(candidates) == 1:
+            return candidates[0]
+    if possible:
+        several = listed([str(column) for column in possible], 20)
+        raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
+    what = "a matrix (N, D) of floats" if role == "features" else "one whole number or text a row"
+    holds = listed([str(column) for column in table.columns], 20) or "nothing"
+    raise InputError(f"{table.name}: has no {role} (expected {what}), it holds {holds}; name them with {flag}")
+
+
+def _called(table: Table, asked: str, flag: str) -> Column:
+    for column in table.columns:
+        if asked in (column.name, without_split(column.name)):
+            return column
+    holds = listed([column.name for column in table.columns], 20)
+    raise InputError(f"{table.name}: {flag} {asked} is not there, expected one of {holds}")
+
+
+def _own_ids(table: Table) -> Column | None:
+    found = [c for c in table.columns if c.dtype == "str" and without_split(c.name).lower() in _IDS]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_features(column: Column) -> bool:
+    return len(column.shape) == 2 and re.match(r"b?float", column.dtype) is not None
+
+
+def _is_labels(column: Column) -> bool:
+    return _is_one_a_row(column) and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
+
+
+def _is_one_a_row(column: Column) -> bool:
+    return len(column.shape) == 1 or (len(column.shape) == 2 and column.shape[1] == 1)
+
+
+def _check_matrix(chosen: Chosen) -> None:
+    where, features = chosen.table.name, chosen.features
+    if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
+        raise InputError(f"{where}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
+    for column in (chosen.labels, chosen.ids, chosen.groups):
+        if column is not None and not _is_one_a_row(column):
+            raise InputError(f"{where}: {column} has not one value a row, expected shape (N,); name another column")
+
+
+def _check_lengths(chosen: Chosen) -> None:
+    rows = chosen.features.shape[0]
+    for column in (chosen.labels, chosen.ids, chosen.groups):
+        if column is not None and column.shape[0] != rows:
+            raise InputError(
+                f"{chosen.table.name}: {chosen.features.name} has {rows} rows and {column.name} {column.shape[0]}, "
+                "expected one each; nothing says which belong together, so write them again from one source"
+            )

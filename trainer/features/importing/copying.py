@@ -1,0 +1,101 @@
+"""Features from the files into the feature set: block by block, cast, checked, hashed."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....models.errors import InputError
+from ...progress import progress
+from ..samples import SPLITS
+from ..storage import Sink
+from .choosing import Chosen
+from .rows import Rows
+from .table import Array
+
+
+class Statistics:
+    """What is known of the features once all are copied.
+
+    Attributes:
+        sha256: By split, of the features' bytes as they are stored.
+    """
+
+    def __init__(self) -> None:
+        self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
+        self._hashes: dict[str, Any] = {}
+
+    def add(self, split: str, block: torch.Tensor) -> None:
+        """Take note of rows ``(n, D)`` of a split."""
+        low, high = torch.aminmax(block)
+        self._low, self._high = min(self._low, float(low)), max(self._high, float(high))
+        self._norms += float(torch.linalg.vector_norm(block, dim=1, dtype=torch.float32).double().sum())
+        self._rows += len(block)
+        self._hashes.setdefault(split, hashlib.sha256()).update(block.numpy().data)
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """By split, the hash of the features' bytes."""
+        return {split: found.hexdigest() for split, found in self._hashes.items()}
+
+    def summary(self) -> dict[str, float]:
+        """Smallest and largest value and mean Euclidean norm."""
+        return {"min": self._low, "max": self._high, "mean_norm": self._norms / max(1, self._rows)}
+
+
+def copy_features(chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink], dtype: str) -> Statistics:
+    """Copy every row to the sink of its split, in order.
+
+    Raises:
+        InputError: A NaN or infinite feature, one beyond float16, or a file that ends early.
+    """
+    statistics, start = Statistics(), 0
+    with progress("Importing", len(rows.labels), "rows") as advance:
+        for one in chosen:
+            first = start
+            for block in one.features.blocks():
+                stored = _cast(block, dtype, one, start - first)
+                splits = rows.splits[start : start + len(block)]
+                for code in np.unique(splits):
+                    part = stored[torch.from_numpy(splits == code)] if (splits != code).any() else stored
+                    sinks[SPLITS[code]].append(part.numpy())
+                    statistics.add(SPLITS[code], part)
+                start += len(block)
+                advance(len(block))
+            if start - first != one.features.shape[0]:
+                raise InputError(
+                    f"{one.table.name}: {one.features.name} ends after {start - first} of {one.features.shape[0]} rows"
+                )
+    return statistics
+
+
+def _cast(block: Array, dtype: str, chosen: Chosen, first: int) -> torch.Tensor:
+    where = f"{chosen.table.name}: {chosen.features.name}"
+    if block.shape[1] != chosen.features.shape[1]:
+        raise InputError(f"{where}: has {block.shape[1]} values in row {first}, expected {chosen.features.shape[1]}")
+    values = torch.from_numpy(np.array(block, order="C"))
+    stored = values.to(getattr(torch, dtype))
+    if not torch.stack(torch.aminmax(stored)).isfinite().all():
+        _refuse(values, stored, where, first)
+    return stored
+
+
+def _refuse(values: torch.Tensor, stored: torch.Tensor, where: str, first: int) -> None:
+    bad = (~values.isfinite()).any(dim=1)
+    if bad.any():
+        raise InputError(
+            f"{where}: NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
+        )
+    beyond = (~stored.isfinite()).any(dim=1)
+    largest = float(values[beyond].abs().max())
+    raise InputError(
+        f"{where}: {largest:g} in {_rows(beyond, first)} is beyond float16's 65504; import with --dtype float32"
+    )
+
+
+def _rows(marked: torch.Tensor, first: int, most: int = 5) -> str:
+    found = [str(first + row) for row in marked.nonzero().flatten().tolist()]
+    more = f" and {len(found) - most} more nearby" if len(found) > most else ""
+    return f"row{'s' if len(found) > 1 else ''} {', '.join(found[:most])}{more}"

@@ -1,0 +1,232 @@
+"""Features that exist already, as a feature set."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from ....models.backbone import load_backbone
+from ....models.environment import versions
+from ....models.errors import InputError
+from ....models.files import new_folder, sha256_json, write_json
+from ..columns import Columns
+from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
+from ..request import fingerprint
+from ..samples import HELD_OUT_SHARE, SEED, SPLITS
+from ..storage import MemorySink, Sink, split_file
+from .choosing import Chosen, Names, choose
+from .copying import Statistics, copy_features
+from .rows import gather
+from .sources import open_tables
+from .table import Table
+
+IN_MEMORY = Path("(in memory)")
+DTYPES = ("float16", "float32")
+
+
+def import_features(
+    files: Sequence[str | Path],
+    *,
+    out: str | Path,
+    features_column: str | None = None,
+    labels_column: str | None = None,
+    id_column: str | None = None,
+    group_column: str | None = None,
+    class_names: str | Path | None = None,
+    dtype: str | None = None,
+    backbone: str | None = None,
+    checkpoint: str | Path | None = None,
+    image_size: int | None = None,
+    held_out_share: float = HELD_OUT_SHARE,
+    seed: int = SEED,
+    overwrite: bool = False,
+) -> FeatureSet:
+    """Make a feature set of embeddings that exist already.
+
+    Read are dictionaries of ``torch.save`` (``.p``, ``.pt``), ``.npz``, ``.npy`` with labels beside them
+    (``x_labels.npy``, ``metadata_0.parquet``), safetensors, parquet, Arrow, folders of these, and `datasets` folders
+    and hub names. Features are copied some at a time, so they may exceed the memory; nothing in a file is ever run.
+
+    Args:
+        files: Files, folders or names. A split is what a key or a file's name says (``train_embeddings``,
+            ``test.npz``), or what stands before it: ``train=FILE``.
+        out: The feature set to make.
+        features_column: Key or column with the features ``(N, D)``; by default the only possible one.
+        labels_column: Key or column with the labels ``(N,)``: whole numbers or text.
+        id_column: Key or column with the ids; by default text called ``id``, else ``FILE/ROW``.
+        group_column: Rows that share its value stay in one split.
+        class_names: A text file with the names, one a line, that whole-number labels count from 0.
+        dtype: ``float16`` or ``float32``; by default float16 where the files have it, else float32.
+        backbone: What computed the features, as for `extract`; without it only the head can be exported.
+        checkpoint: Local weights for the backbone.
+        image_size: Another crop edge in pixels than the backbone's own.
+        held_out_share: Of each class for each split that the files lack.
+        seed: Decides which rows.
+        overwrite: Replace a feature set at ``out``.
+
+    Returns:
+        The feature set.
+
+    Raises:
+        InputError: A file, column, label or feature that cannot be used; the message says which row.
+    """
+    names = None if class_names is None else _read_names(Path(class_names))
+    record = None
+    if backbone is not None:
+        record = load_backbone(
+            backbone, checkpoint=None if checkpoint is None else Path(checkpoint), image_size=image_size
+        ).record()
+    asked = Names(features_column, labels_column, id_column, group_column)
+    maker = Maker(
+        open_tables(files),
+        [str(name) for name in files],
+        asked,
+        class_names=names,
+        dtype=dtype,
+        backbone=record,
+        held_out_share=held_out_share,
+        seed=seed,
+    )
+    return maker.write(Path(out), overwrite=overwrite)
+
+
+class Maker:
+    """A feature set in the making, from tables of any kind."""
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        files: Sequence[str],
+        asked: Names,
+        *,
+        class_names: list[str] | None = None,
+        dtype: str | None = None,
+        backbone: dict[str, Any] | None = None,
+        held_out_share: float = HELD_OUT_SHARE,
+        seed: int = SEED,
+    ) -> None:
+        if dtype not in (None, *DTYPES):
+            raise InputError(f"--dtype: {dtype!r} is not known; expected one of {', '.join(DTYPES)}")
+        if not 0 < held_out_share < 0.5:
+            raise InputError(f"--held-out-share: {held_out_share} found, expected a share above 0 and below 0.5")
+        self.chosen = [choose(table, asked) for table in tables]
+        self.width = _width(self.chosen, backbone)
+        found = {one.features.dtype for one in self.chosen}
+        self.dtype = dtype or ("float16" if found == {"float16"} else "float32")
+        self.rows = gather(self.chosen, class_names, held_out_share, seed)
+        self.backbone = backbone
+        self.files = list(files)
+
+    @classmethod
+    def of_files(cls, files: Sequence[str | Path]) -> Self:
+        """From files whose columns and splits go without saying."""
+        return cls(open_tables(files), [str(name) for name in files], Names())
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """Rows by split."""
+        return {split: int((self.rows.splits == code).sum()) for code, split in enumerate(SPLITS)}
+
+    def write(self, out: Path, *, overwrite: bool = False) -> FeatureSet:
+        """Make the folder."""
+        names, width, dtype = self.rows.class_names, self.width, self.dtype
+        with new_folder(out, replace=MANIFEST if overwrite else None) as folder, ExitStack() as open_files:
+            sinks: dict[str, Sink] = {
+                split: open_files.enter_context(split_file(folder, split, *self.rows.of(split), names, width, dtype))
+                for split in self.splits
+            }
+            statistics = copy_features(self.chosen, self.rows, sinks, dtype)
+            open_files.close()
+            write_json(folder / "dataset_dict.json", {"splits": list(self.splits)})
+            write_json(folder / MANIFEST, self._manifest(statistics))
+        return FeatureSet.load(out)
+
+    def keep(self) -> FeatureSet:
+        """Make it in memory.
+
+        Raises:
+            InputError: It would take more than half of the machine's.
+        """
+        size = len(self.rows.labels) * self.width * np.dtype(self.dtype).itemsize
+        if size > physical_memory() / 2:
+            raise InputError(
+                f"{', '.join(self.files)}: {size / 1e9:.1f} GB of features; write them once with headsmith import, and "
+                "load that: it is mapped, not read"
+            )
+        sinks = {split: MemorySink(rows, self.width, self.dtype) for split, rows in self.splits.items()}
+        statistics = copy_features(self.chosen, self.rows, sinks, self.dtype)
+        columns = {split: Columns(*self.rows.of(split), sink.features) for split, sink in sinks.items()}
+        return FeatureSet(IN_MEMORY, self._manifest(statistics), columns)
+
+    def _manifest(self, statistics: Statistics) -> dict[str, Any]:
+        rows = self.rows
+        hashes = {split: rows_sha256(*rows.of(split)) for split in self.splits}
+        request = {
+            "backbone": self.backbone and {key: self.backbone[key] for key in ("spec", "tap", "feature_dim")},
+            "weights": self.backbone and self.backbone["weights_sha256"],
+            "class_names": sha256_json(rows.class_names),
+            "rows": hashes,
+            "features": statistics.sha256,
+            "split_rule": rows.split_rule,
+            "dtype": self.dtype,
+        }
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "fingerprint": fingerprint(request),
+            "request": request,
+            "backbone": self.backbone,
+            "source": None,
+            "imported": {"files": self.files, "columns": {one.table.name: one.names for one in self.chosen}},
+            "class_names": rows.class_names,
+            "splits": self.splits,
+            "split_rule": rows.split_rule,
+            "warnings": rows.warnings,
+            "rows_sha256": hashes,
+            "feature_dim": self.width,
+            "dtype": self.dtype,
+            "unreadable": [],
+            "statistics": statistics.summary(),
+            "versions": versions(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+def physical_memory() -> float:
+    """Bytes of RAM in this machine; infinite where the system does not say."""
+    known = hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(os.sysconf_names)
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if known else float("inf")
+
+
+def _width(chosen: Sequence[Chosen], backbone: dict[str, Any] | None) -> int:
+    first = chosen[0]
+    for one in chosen:
+        if not one.features.shape[0]:
+            raise InputError(f"{one.table.name}: {one.features.name} has no rows; leave it out")
+        if one.features.shape[1] != first.features.shape[1]:
+            raise InputError(
+                f"{one.table.name}: features have D = {one.features.shape[1]}, but {first.features.shape[1]} in "
+                f"{first.table.name}; expected the same backbone in all"
+            )
+    width = first.features.shape[1]
+    if backbone is not None and backbone["feature_dim"] != width:
+        raise InputError(
+            f"--backbone {backbone['spec']}: gives features of D = {backbone['feature_dim']}, the files have "
+            f"D = {width}; name the backbone that computed them, or none"
+        )
+    return int(width)
+
+
+def _read_names(path: Path) -> list[str]:
+    try:
+        names = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: no text file that can be read ({error}); expected a class name a line") from None
+    repeated = np.flatnonzero(np.unique(names, return_counts=True)[1] > 1)
+    if len(names) < 2 or repeated.size or "" in names:
+        raise InputError(f"{path}: {len(names)} names, some empty or twice; expected one for every class, one a line")
+    return names

@@ -1,0 +1,115 @@
+"""From label columns of any kind to class names and indices, a million rows at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ....models.errors import InputError, near
+from .table import Array
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of one table as they were found.
+
+    Attributes:
+        where: The file and column, for messages.
+        values: ``(N,)``, of any dtype.
+        class_names: Where the file itself says what they are indices into.
+    """
+
+    where: str
+    values: Array
+    class_names: list[str] | None = None
+
+
+def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) -> tuple[list[str], Array]:
+    """Class names, and the labels of all tables, one after the other, as indices into them, int64.
+
+    Names that are given, or that the files say, are kept. Else the labels are sorted (numbers by value, text as text)
+    and named after themselves: they may start at 1 or have gaps.
+
+    Raises:
+        InputError: A row without a label, a fraction, a label outside of the class names, or two kinds of label.
+    """
+    own = [labels for labels in found if labels.class_names is not None]
+    if class_names is None and own:
+        class_names = own[0].class_names
+        for labels in found:
+            if labels.class_names != class_names:
+                raise InputError(
+                    f"{labels.where}: its class names are not those of {own[0].where}; expected the same in all files, "
+                    "so write them with one list of names"
+                )
+    cleaned = [_clean(labels) for labels in found]
+    kinds = {values.dtype.kind for values in cleaned}
+    if len(kinds) > 1:
+        raise InputError(
+            f"{found[-1].where}: some labels are numbers and some are text, expected one kind in all files"
+        )
+    if class_names is not None:
+        pairs = zip(found, cleaned, strict=True)
+        return class_names, np.concatenate([_known(labels.where, values, class_names) for labels, values in pairs])
+    return _sorted(np.concatenate(cleaned))
+
+
+def _clean(labels: Labels) -> Array:
+    """Labels as int64 or as text (objects), every row with one."""
+    values = labels.values
+    if values.dtype.kind == "f":
+        return _whole(labels)
+    if values.dtype.kind in "iu":
+        _refuse(labels, values < 0, "expected 0 or more (a negative label marks rows without one)")
+        return values.astype(np.int64)
+    text = values.astype(object)
+    missing = pa.array(text, from_pandas=True).is_null().to_numpy(zero_copy_only=False)
+    _refuse(labels, missing, "expected a label in every row")
+    return np.array([str(value) for value in text], object)
+
+
+def _whole(labels: Labels) -> Array:
+    values = labels.values
+    _refuse(labels, np.isnan(values), "expected a label in every row")
+    _refuse(labels, ~np.isfinite(values) | (values != np.floor(values)) | (values < 0), "expected whole numbers from 0")
+    return values.astype(np.int64)
+
+
+def _refuse(labels: Labels, wrong: Array, expected: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if rows.size:
+        raise InputError(
+            f"{labels.where}: {rows.size} of {len(wrong)} labels cannot be used, the first is "
+            f"{labels.values[rows[0]]!s} in row {rows[0]}; {expected}: remove these rows or label them"
+        )
+
+
+def _known(where: str, values: Array, class_names: list[str]) -> Array:
+    if values.dtype.kind == "O":
+        index = {name: place for place, name in enumerate(class_names)}
+        unknown = sorted(set(values) - set(index))
+        if unknown:
+            raise InputError(
+                f"{where}: label {unknown[0]!r} is not among the {len(class_names)} class names"
+                f"{near(unknown[0], class_names)}; correct it, or add its name"
+            )
+        return np.array([index[value] for value in values], np.int64)
+    wrong = np.flatnonzero(values >= len(class_names))
+    if wrong.size:
+        low, high, last = values.min(), values.max(), len(class_names) - 1
+        hint = " (do they count from 1?)" if low == 1 and high == len(class_names) else ""
+        raise InputError(
+            f"{where}: labels go from {low} to {high}{hint}, expected 0 to {last} for {last + 1} class names; the "
+            f"first wrong one is {values[wrong[0]]} in row {wrong[0]}: correct the labels or the names"
+        )
+    return values
+
+
+def _sorted(values: Array) -> tuple[list[str], Array]:
+    coded = pa.array(values).dictionary_encode()
+    names = coded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return [str(names[index]) for index in order], place[coded.indices.to_numpy()]

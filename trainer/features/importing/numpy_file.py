@@ -1,0 +1,132 @@
+"""numpy's files: ``.npz``, and ``.npy`` with labels beside them. Never a pickle."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+from ....models.errors import InputError
+from .arrow_file import arrow_columns
+from .table import Array, Column, Table, block_rows, by_split, slices, split_in
+
+_FEATURE_WORD = re.compile(r"(?<![a-z])(features?|feats?|embeddings?|embeds?|img_emb|emb|x)(?![a-z])", re.IGNORECASE)
+_LABEL_WORDS = ("labels", "label", "y", "targets", "target")
+
+
+def read_npz(path: Path) -> list[Table]:
+    """Open an ``.npz`` archive. Its arrays are read a block at a time, compressed or not.
+
+    Raises:
+        InputError: It is damaged, or holds an array of objects.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+        columns = [_member(path, name) for name in names]
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: damaged or no .npz archive ({error}); get it again") from None
+    return by_split(columns, str(path), path.name)
+
+
+def _member(path: Path, name: str) -> Column:
+    with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+        shape, fortran, dtype = _header(file, f"{path}: {name}")
+    key = name.removesuffix(".npy")
+    if fortran and len(shape) > 1:  # columns lie together, so rows cannot be read one by one
+        return _column(key, shape, dtype, lambda: slices(np.load(path, allow_pickle=False)[key]))
+    return _column(key, shape, dtype, partial(_stream, path, name, shape, dtype))
+
+
+def _stream(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Array]:  # type: ignore[type-arg]
+    row = dtype.itemsize * int(np.prod(shape[1:]))
+    step = block_rows(1, max(1, row))
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+            _header(file, f"{path}: {name}")
+            for start in range(0, shape[0], step):
+                rows = min(step, shape[0] - start)
+                yield np.frombuffer(file.read(rows * row), dtype).reshape(rows, *shape[1:])
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError) as error:
+        raise InputError(f"{path}: {name} is damaged ({error}); get it again") from None
+
+
+def _header(file: object, where: str) -> tuple[tuple[int, ...], bool, np.dtype]:  # type: ignore[type-arg]
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise InputError(
+            f"{where}: holds pickled Python objects, which could run code; where you trust it, write it again as "
+            "numbers or text: numpy.save(path, numpy.asarray(values.tolist()))"
+        )
+    return shape, fortran, dtype
+
+
+def _column(name: str, shape: tuple[int, ...], dtype: np.dtype, blocks: object) -> Column:  # type: ignore[type-arg]
+    return Column(name, shape, "str" if dtype.kind == "U" else str(dtype), blocks)  # type: ignore[arg-type]
+
+
+def read_npy(path: Path) -> list[Table]:
+    """Map an ``.npy`` of features, and find the labels beside it.
+
+    ``x.npy`` goes with ``x_labels.npy``; where the name has a word for features, that is replaced too:
+    ``train_features_3.npy`` with ``train_labels_3.npy``, ``img_emb_0.npy`` with ``metadata_0.parquet``.
+
+    Raises:
+        InputError: It is truncated or damaged, holds objects, or has no labels beside it, or several.
+    """
+    features = open_npy(path, "features")
+    beside = [file for file in labels_beside(path) if file.is_file()]
+    if len(beside) != 1:
+        found = f"several files of labels: {', '.join(map(str, beside))}" if beside else "no labels beside it"
+        names = ", ".join(file.name for file in labels_beside(path)[:4])
+        raise InputError(f"{path}: has {found}; expected one of {names} (one label a row)")
+    (labels,) = beside
+    others = [open_npy(labels, "labels")] if labels.suffix == ".npy" else arrow_columns(labels)
+    return [Table(str(path), path.name, split_in(path.stem), [features, *others])]
+
+
+def open_npy(path: Path, name: str) -> Column:
+    """One array of a file, mapped.
+
+    Raises:
+        InputError: It is truncated or damaged, or holds objects.
+    """
+    with path.open("rb") as file:
+        try:
+            _, _, dtype = _header(file, str(path))
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"{path}: {path.stat().st_size:,} bytes, truncated or no .npy file ({error}); get it again"
+            ) from None
+    return _column(name, array.shape, dtype, partial(slices, array))
+
+
+def is_labels(path: Path) -> bool:
+    """Whether an ``.npy`` file holds one value a row, so that it belongs beside another."""
+    return len(open_npy(path, "labels").shape) == 1
+
+
+def labels_beside(path: Path) -> list[Path]:
+    """Where the labels of ``path`` may lie, best known first."""
+    stem = path.stem
+    names = [f"{stem}_labels"]
+    if match := list(_FEATURE_WORD.finditer(stem)):
+        start, end = match[-1].span()
+        names += [f"{stem[:start]}{word}{stem[end:]}" for word in _LABEL_WORDS]
+        places = [path.parent, path.parent.with_name("metadata")]
+        tables = [place / f"{stem[:start]}metadata{stem[end:]}.parquet" for place in places]
+    else:
+        tables = []
+    files = [path.with_name(f"{name}.npy") for name in names]
+    return [file for file in dict.fromkeys([*files, *tables, path.with_name(f"{stem}.parquet")]) if file != path]

@@ -1,0 +1,118 @@
+"""All rows of an import without their features: ids, labels, splits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....models.errors import InputError
+from ..samples import SPLITS, listed
+from ..splitting import divide
+from .choosing import Chosen
+from .labels import Labels, index_labels
+from .table import Array
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the order of the source.
+
+    Attributes:
+        class_names: The classes.
+        ids: N ids.
+        labels: ``(N,)`` int64.
+        splits: ``(N,)`` int8, index into `SPLITS`.
+        split_rule: How they came to be divided.
+        warnings: What a person should know of labels, ids and splits.
+    """
+
+    class_names: list[str]
+    ids: pa.StringArray
+    labels: Array
+    splits: Array
+    split_rule: str
+    warnings: list[str]
+
+    def of(self, split: str) -> tuple[pa.StringArray, Array]:
+        """Ids and labels of one split, in order."""
+        mask = self.splits == SPLITS.index(split)
+        return self.ids.filter(pa.array(mask)), self.labels[mask]
+
+
+def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float, seed: int) -> Rows:
+    """Read the small columns of every table and divide the rows.
+
+    Raises:
+        InputError: Labels that cannot be used, one class, or a division that cannot be made.
+    """
+    labels_found = [
+        Labels(f"{one.table.name}: {one.labels.name}", one.labels.read(), one.labels.class_names) for one in chosen
+    ]
+    names, labels = index_labels(labels_found, class_names)
+    given = np.concatenate([np.full(one.features.shape[0], _code(one), np.int8) for one in chosen])
+    ids = pa.concat_arrays([_ids(one) for one in chosen])
+    groups = _groups(chosen) if chosen[0].groups is not None else _repeated(ids, given)
+    division = divide(given, labels, groups, names, share=share, seed=seed)
+    rows = Rows(names, ids, labels, division.splits, division.rule, division.warnings)
+    _check_use(rows)
+    leaked = _in_several(rows) if any(one.ids for one in chosen) else []
+    warnings = [f"ids in more than one split: {listed(leaked)}"] if leaked else []
+    return Rows(names, ids, labels, division.splits, division.rule, division.warnings + warnings)
+
+
+def _code(chosen: Chosen) -> int:
+    return SPLITS.index(chosen.table.split or "train")
+
+
+def _ids(chosen: Chosen) -> pa.StringArray:
+    if chosen.ids is None:
+        numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
+        return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
+    found = pa.array(chosen.ids.read(), from_pandas=True)
+    if found.null_count:
+        row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(f"{chosen.table.name}: {chosen.ids.name} is empty in row {row}, expected an id in every row")
+    return found.cast(pa.string())
+
+
+def _groups(chosen: Sequence[Chosen]) -> Array:
+    found = [pa.array(one.groups.read(), from_pandas=True).cast(pa.string()) for one in chosen if one.groups]
+    return _codes(pa.concat_arrays(found))
+
+
+def _codes(values: pa.Array) -> Array:
+    """Equal numbers for equal values; values that are missing are a group each."""
+    codes = values.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max(initial=0) + 1 + np.arange(len(alone))
+    return codes
+
+
+def _repeated(ids: pa.StringArray, given: Array) -> Array | None:
+    """Rows of one id (views of one image) as groups within the source's splits, or ``None`` where no id repeats."""
+    codes = _codes(ids)
+    if codes.max(initial=-1) + 1 == len(codes):
+        return None
+    return codes * len(SPLITS) + given
+
+
+def _in_several(rows: Rows) -> list[str]:
+    codes = _codes(rows.ids)
+    pairs = np.unique(codes * len(SPLITS) + rows.splits) // len(SPLITS)
+    repeated = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
+    first = np.unique(codes, return_index=True)[1]
+    return [rows.ids[int(first[code])].as_py() for code in repeated]
+
+
+def _check_use(rows: Rows) -> None:
+    trained = np.unique(rows.labels[rows.splits == 0])
+    if len(trained) < 2:
+        only = ", ".join(rows.class_names[label] for label in trained)
+        raise InputError(f"the training rows have one class only ({only}), expected at least 2; add another class")
+    for code, split in enumerate(SPLITS):
+        if not (rows.splits == code).any():
+            raise InputError(
+                f"no class has enough rows (or groups) to carve {split} out of train; add rows, or give {split}=FILE yourself"
+            )

@@ -1,0 +1,126 @@
+"""From what a user names (files, folders, data sets, ``train=FILE``) to tables."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ....models.errors import InputError, near
+from ..samples import split_called
+from .arrow_file import read_arrow
+from .datasets_folder import read_dataset
+from .numpy_file import is_labels, read_npy, read_npz
+from .safetensors_file import read_safetensors
+from .table import Table, split_in
+from .torch_file import SAFE_WAY, read_torch
+
+READERS: dict[str, Callable[[Path], list[Table]]] = {
+    ".p": read_torch,
+    ".pt": read_torch,
+    ".pth": read_torch,
+    ".npz": read_npz,
+    ".npy": read_npy,
+    ".safetensors": read_safetensors,
+    ".parquet": read_arrow,
+    ".pq": read_arrow,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+}
+_PICKLES = (".pkl", ".pickle", ".joblib")
+_NAMED = re.compile(r"(train|val|valid|validation|test)=(.+)", re.DOTALL)
+
+
+def open_tables(files: Sequence[str | Path]) -> list[Table]:
+    """Open everything that was named, in that order; a folder's files in the order of the numbers in their names.
+
+    Raises:
+        InputError: Something is not there or of no known kind, or some say their split and others do not.
+    """
+    if not files:
+        raise InputError("FILE: none given, expected at least one file with features")
+    found = [(table, file) for name in files for file, split in [_named(name)] for table in _open(file, split)]
+    tables = [table for table, _ in found]
+    silent = [table.name for table in tables if table.split is None]
+    if silent and len(silent) < len(tables):
+        raise InputError(
+            f"{silent[0]}: says no split while other files do; name each by its split, such as train=FILE test=FILE"
+        )
+    return _with_own_ids(tables)
+
+
+def _named(name: str | Path) -> tuple[str, str | None]:
+    match = _NAMED.fullmatch(str(name))
+    if match is None or Path(name).exists():
+        return str(name), None
+    return match[2], split_called(match[1])
+
+
+def _open(name: str, split: str | None) -> list[Table]:
+    path = Path(name).expanduser()
+    if path.is_file():
+        tables = _read(path)
+    elif path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
+        tables = [table for file in _inside(path) for table in _read(file, path)]
+    elif path.exists() or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        tables = read_dataset(str(path) if path.exists() else name)
+    else:
+        raise InputError(
+            f"{name}: no such file or folder, and no OWNER/NAME of a data set on the hub; correct the path"
+        )
+    if split is None:
+        return tables
+    if len(tables) > 1 and path.is_file():
+        raise InputError(f"{split}={name}: holds {len(tables)} splits of its own; name the file without {split}=")
+    return [replace(table, split=split) for table in tables]
+
+
+def _read(path: Path, root: Path | None = None) -> list[Table]:
+    suffix = path.suffix.lower()
+    if suffix in _PICKLES:
+        raise InputError(f"{path}: is a pickle, which could run code; {SAFE_WAY}")
+    if suffix not in READERS:
+        known = ", ".join(READERS)
+        raise InputError(f"{path}: files ending in {suffix!r} are not read{near(suffix, READERS)}; expected {known}")
+    if suffix == ".npy" and root is None and is_labels(path):
+        return []  # read beside its features
+    tables = READERS[suffix](path)
+    if root is None:
+        return tables
+    inside = path.relative_to(root)
+    return [
+        replace(
+            table, ids=table.ids.replace(path.name, inside.as_posix(), 1), split=table.split or _folder_split(inside)
+        )
+        for table in tables
+    ]
+
+
+def _folder_split(path: Path) -> str | None:
+    return next((split for part in path.parent.parts if (split := split_in(part))), None)
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The files with features in a folder, without the labels and tables that lie beside them."""
+    files = [path for path in sorted(folder.rglob("*"), key=natural) if path.is_file() and path.suffix in READERS]
+    arrays = [path for path in files if path.suffix == ".npy"]
+    if arrays:
+        files = [path for path in arrays if not is_labels(path)]
+    if not files:
+        raise InputError(f"{folder}: holds no file with features, expected some of {', '.join(READERS)}")
+    return files
+
+
+def natural(path: Path) -> list[tuple[int, str]]:
+    """A key that puts 10 after 9."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.as_posix())]
+
+
+def _with_own_ids(tables: Iterable[Table]) -> list[Table]:
+    """Let no two tables make the same ids: where names repeat, they get the number of the file."""
+    seen: dict[str, int] = {}
+    found = []
+    for table in tables:
+        count = seen[table.ids] = seen.get(table.ids, 0) + 1
+        found.append(table if count == 1 else replace(table, ids=f"{table.ids}{os.extsep}{count}"))
+    return found

@@ -1,0 +1,118 @@
+"""What every reader gives: the columns of a file, named and typed, with nothing large read yet."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..samples import split_called
+
+Array = np.ndarray[Any, Any]
+BLOCK_BYTES = 32 << 20
+TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a file.
+
+    Attributes:
+        name: The key or column name in the file.
+        shape: ``(N,)`` or ``(N, D)``; anything else is no feature and no label.
+        dtype: ``float16``, ``int64``, ``str``, ...; numpy's names where it has them.
+        blocks: The rows in order, some at a time: numpy arrays, float32 where numpy lacks the dtype.
+        class_names: The names of the classes, where the file itself says that the column holds indices into them.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    blocks: Callable[[], Iterable[Array]]
+    class_names: list[str] | None = None
+
+    def read(self) -> Array:
+        """All of a small column, ``(N,)``."""
+        blocks = list(self.blocks())
+        return np.concatenate(blocks).reshape(-1) if blocks else np.empty(0)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype} ({', '.join(map(str, self.shape))})"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns that belong together, row by row.
+
+    Attributes:
+        name: For messages: the file, and the split inside it.
+        ids: What goes before ``/row`` in the ids of rows that have none.
+        split: ``train``, ``val`` or ``test`` where the file says so.
+        columns: All columns of the file, whether they are of use or not.
+    """
+
+    name: str
+    ids: str
+    split: str | None
+    columns: list[Column]
+
+
+def block_rows(width: int, itemsize: int) -> int:
+    """How many rows of a matrix to read at a time."""
+    return max(1, BLOCK_BYTES // max(1, width * itemsize))
+
+
+def slices(matrix: Any) -> Iterator[Array]:
+    """Blocks of anything that is cut by rows: a (mapped) array or tensor, or a slice of a safetensors file."""
+    shape = tuple(matrix.get_shape()) if hasattr(matrix, "get_shape") else tuple(matrix.shape)
+    step = block_rows(int(np.prod(shape[1:])), 4)
+    for start in range(0, shape[0], step):
+        yield to_numpy(matrix[start : start + step])
+
+
+def to_numpy(block: Any) -> Array:
+    """A tensor or array as a numpy array; float32 for what numpy does not know."""
+    if not isinstance(block, torch.Tensor):
+        return np.asarray(block)
+    block = block.detach().cpu()
+    return (block.float() if str(block.dtype).removeprefix("torch.") in TORCH_ONLY else block).numpy()
+
+
+def by_split(columns: Iterable[Column], name: str, ids: str) -> list[Table]:
+    """Tables of a file whose column names may say a split: ``train_embeddings``, ``y_test``, ``val/labels``.
+
+    Else the file's name may.
+
+    Args:
+        columns: All columns.
+        name: The file's path.
+        ids: Its name.
+    """
+    groups: dict[str | None, list[Column]] = {}
+    for column in columns:
+        groups.setdefault(split_in(column.name), []).append(column)
+    if set(groups) <= {None}:
+        return [Table(name, ids, split_in(Path(ids).stem), groups.get(None, []))]
+    return [
+        Table(f"{name}: {split}", f"{ids}/{split}", split, found)
+        for split, found in groups.items()
+        if split is not None
+    ]
+
+
+def split_in(name: str) -> str | None:
+    """The split that a name contains as a word, or ``None`` where it contains none, or several."""
+    found = {split for word in words(name) if (split := split_called(word))}
+    return found.pop() if len(found) == 1 else None
+
+
+def words(name: str) -> list[str]:
+    """The parts of a name between anything that is no letter or digit."""
+    return "".join(letter if letter.isalnum() else " " for letter in name).split()
+
+
+def without_split(name: str) -> str:
+    """A column's name without the word that says its split: ``train_embeddings`` is ``embeddings``."""
+    return "_".join(word for word in words(name) if split_called(word) is None)

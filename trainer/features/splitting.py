@@ -1,0 +1,118 @@
+"""Rows into train, val and test: by what the source says, class by class, and never a group in two of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...models.errors import InputError
+from .samples import SPLITS, listed
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are divided.
+
+    Attributes:
+        splits: ``(N,)`` int8, index into `SPLITS` for every row.
+        rule: The same in words.
+        warnings: What a person should know of it.
+    """
+
+    splits: Array
+    rule: str
+    warnings: list[str]
+
+
+def divide(
+    given: Array, labels: Array, groups: Array | None, class_names: Sequence[str], *, share: float, seed: int
+) -> Division:
+    """Carve the splits that the source lacks out of its training rows.
+
+    Rows of one group stay together. What is drawn is a share of every class; where groups hold several classes, a
+    share of the groups. A class too small for that stays in train as a whole.
+
+    Args:
+        given: ``(N,)`` int8, the split of every row in the source; all 0 (train) where it says none.
+        labels: ``(N,)`` int64.
+        groups: ``(N,)`` int64, equal for rows that belong together, or ``None``.
+        class_names: The classes.
+        share: Of every class for each missing split.
+        seed: Decides what is drawn.
+
+    Raises:
+        InputError: No training row, a group in two of the source's splits, or too few groups.
+    """
+    present = [split for code, split in enumerate(SPLITS) if (given == code).any()]
+    if "train" not in present:
+        raise InputError(f"the files have no train split, found {', '.join(present)}; add one (train=FILE)")
+    if groups is not None:
+        _check_apart(given, groups)
+    missing = [split for split in SPLITS if split not in present]
+    rows = np.flatnonzero(given == 0)
+    if not missing:
+        return Division(given, "the source's own train, val and test", _seen(given, labels, class_names))
+    units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+    strata, by_class = _strata(units, labels[rows])
+    drawn, small = _draw(strata, len(missing), share, seed)
+    if not by_class and small:
+        raise InputError(f"{len(strata)} groups are too few to carve {' and '.join(missing)} out of train; add groups")
+    splits = given.copy()
+    for place, split in enumerate(missing):
+        splits[rows[(drawn == place)[units]]] = SPLITS.index(split)
+    of = "each class" if by_class else "the groups"
+    together = "" if groups is None else ", no group in two splits"
+    rule = (
+        f"{' and '.join(missing)} carved from train: {share:.2%} of {of}, at least 1, drawn with seed {seed}{together}"
+    )
+    kept = [f"{class_names[label]!r}" for label in small] if by_class else []
+    warnings = [f"too few rows to carve: kept in train as a whole: class {listed(kept)}"] if kept else []
+    return Division(splits, rule, warnings + _seen(splits, labels, class_names))
+
+
+def _check_apart(given: Array, groups: Array) -> None:
+    pairs = np.unique(np.stack([groups, given]), axis=1)
+    names, counts = np.unique(pairs[0], return_counts=True)
+    if (counts > 1).any():
+        row = int(np.flatnonzero(groups == names[counts > 1][0])[0])
+        raise InputError(
+            f"{(counts > 1).sum()} groups stand in more than one split of the source, the first with row {row}; "
+            "expected none, so take them out of all but one"
+        )
+
+
+def _strata(units: Array, labels: Array) -> tuple[Array, bool]:
+    """The class of every unit, and True; or zeros, and False, where a unit has rows of several classes."""
+    first = np.zeros(units.max() + 1, np.int64)
+    first[units[::-1]] = labels[::-1]
+    if (first[units] == labels).all():
+        return first, True
+    return np.zeros_like(first), False
+
+
+def _draw(strata: Array, missing: int, share: float, seed: int) -> tuple[Array, Array]:
+    """For every unit the missing split that it goes to, or -1; and the strata that are too small."""
+    shuffled = np.random.default_rng(seed).permutation(len(strata))
+    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    found, first, counts = np.unique(strata[order], return_index=True, return_counts=True)
+    held_out = np.maximum(1, np.rint(share * counts).astype(np.int64))
+    held_out[counts <= missing * held_out] = 0
+    rank = np.arange(len(order)) - np.repeat(first, counts)
+    place = rank // np.maximum(1, np.repeat(held_out, counts))
+    drawn = np.empty(len(strata), np.int64)
+    drawn[order] = np.where((np.repeat(held_out, counts) > 0) & (place < missing), place, -1)
+    return drawn, found[held_out == 0]
+
+
+def _seen(splits: Array, labels: Array, class_names: Sequence[str]) -> list[str]:
+    trained = set(np.unique(labels[splits == 0]).tolist())
+    warnings = []
+    for code, split in enumerate(SPLITS[1:], 1):
+        unseen = sorted(set(np.unique(labels[splits == code]).tolist()) - trained)
+        if unseen:
+            names = listed([repr(class_names[label]) for label in unseen])
+            warnings.append(f"{split} has classes without a training row, which no head can answer: {names}")
+    return warnings

@@ -1,0 +1,147 @@
+"""Writing the columns of a split: laid out first, the features appended as they come, never all in memory."""
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from ...models.files import sha256_json
+
+Array = np.ndarray[Any, Any]
+
+
+class Sink(Protocol):
+    """Where the features of a split go, in the order of its rows."""
+
+    def append(self, rows: Array) -> None:
+        """Take the next rows, ``(n, D)``."""
+
+
+class MemorySink:
+    """Keeps the features.
+
+    Attributes:
+        features: ``(N, D)``.
+    """
+
+    def __init__(self, rows: int, width: int, dtype: str) -> None:
+        self.features = np.empty((rows, width), dtype)
+        self._done = 0
+
+    def append(self, rows: Array) -> None:
+        """Take the next rows, ``(n, D)``."""
+        self.features[self._done : self._done + len(rows)] = rows
+        self._done += len(rows)
+
+
+class FileSink:
+    """Writes the features into the place that an Arrow file keeps for them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def append(self, rows: Array) -> None:
+        """Take the next rows, ``(n, D)``."""
+        self._file.write(np.ascontiguousarray(rows).data)
+
+
+@contextmanager
+def split_file(
+    folder: Path, split: str, names: pa.StringArray, labels: Array, class_names: list[str], width: int, dtype: str
+) -> Iterator[FileSink]:
+    """Make the folder of a split, as `datasets` saves it, with one record batch that maps as one array.
+
+    Args:
+        folder: The feature set's folder.
+        split: The split.
+        names: N ids.
+        labels: ``(N,)`` int64.
+        class_names: The classes.
+        width: D.
+        dtype: ``float16`` or ``float32``.
+
+    Yields:
+        What takes the N rows of features.
+    """
+    features = columns_of(class_names, width, dtype)
+    file = _side_files(folder / split, split, features)
+    with file.open("wb+") as opened:
+        place = _lay_out(opened, features.arrow_schema, names, labels, width * np.dtype(dtype).itemsize)
+        opened.seek(place)
+        yield FileSink(opened)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def columns_of(class_names: list[str], width: int, dtype: str) -> datasets.Features:
+    """The columns of a feature set, for `datasets`."""
+    return datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=class_names),
+            "features": datasets.List(datasets.Value(dtype), length=width),
+        }
+    )
+
+
+def _side_files(folder: Path, split: str, features: datasets.Features) -> Path:
+    """Let `datasets` write what it needs beside the rows, for one row; returns the file for all of them."""
+    row = {"id": "", "label": 0, "features": np.zeros(features["features"].length, features["features"].feature.dtype)}
+    table = pa.Table.from_pylist([row], schema=features.arrow_schema)
+    mark = sha256_json([str(features.arrow_schema), split])[:16]
+    were_on = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        datasets.Dataset(table, split=datasets.NamedSplit(split), fingerprint=mark).save_to_disk(str(folder))
+    finally:
+        if were_on:
+            datasets.enable_progress_bars()
+    (file,) = folder.glob("data-*.arrow")
+    return file
+
+
+def _lay_out(file: BinaryIO, schema: pa.Schema, names: pa.StringArray, labels: Array, row: int) -> int:
+    """Write all but the features, which stay a hole in the file; returns where they begin."""
+    size = len(names) * row
+    file.truncate(max(size, mmap.PAGESIZE))
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as hole:
+        buffer = pa.py_buffer(hole)
+        kind = schema.field("features").type
+        values = pa.Array.from_buffers(kind.value_type, len(names) * kind.list_size, [None, buffer.slice(0, size)])
+        column = pa.FixedSizeListArray.from_arrays(values, type=kind)
+        batch = pa.record_batch([names, pa.array(labels, pa.int64()), column], schema=schema)
+        around = _Around(file, buffer.address, size)
+        options = pa.ipc.IpcWriteOptions(allow_64bit=True)
+        with pa.ipc.new_stream(pa.PythonFile(around, "w"), schema, options=options) as writer:
+            writer.write_batch(batch)
+        file.truncate()
+        del buffer, values, column, batch, writer
+    return around.place
+
+
+class _Around:
+    """A file that leaves a hole where one buffer would be written."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, address: int, size: int) -> None:
+        self.file, self.address, self.size, self.place = file, address, size, -1
+
+    def write(self, data: Any) -> int:
+        if isinstance(data, pa.Buffer) and (data.address, data.size) == (self.address, self.size):
+            self.place = self.file.seek(0, os.SEEK_CUR)
+            self.file.seek(self.size, os.SEEK_CUR)
+            return self.size
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def tell(self) -> int:
+        return self.file.tell()
