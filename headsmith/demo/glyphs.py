@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib as mpl
+from matplotlib.ft2font import FT2Font
 from PIL import Image, ImageDraw, ImageFont
 
 from ..models.errors import InputError
@@ -32,7 +34,7 @@ def draw_glyphs(out: str | Path, classes: int) -> Path:
         ``out``.
 
     Raises:
-        InputError: matplotlib is not installed, or ``classes`` is out of range.
+        InputError: ``classes`` is out of range.
     """
     out = Path(out)
     if not 5 <= classes <= LARGEST:
@@ -54,17 +56,8 @@ def draw_glyphs(out: str | Path, classes: int) -> Path:
 
 
 def find_faces() -> dict[str, tuple[Path, set[str]]]:
-    """The text faces that matplotlib ships: name to font file and the characters it covers.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib
-        from matplotlib.ft2font import FT2Font
-    except ImportError:
-        raise InputError("headsmith demo: needs matplotlib's fonts; pip install 'headsmith[demo]'") from None
-    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    """The text faces that matplotlib ships: name to font file and the characters it covers."""
+    folder = Path(mpl.get_data_path(), "fonts", "ttf")
     paths = [path for path in sorted(folder.glob("*.ttf")) if path.stem.startswith(FAMILIES)]
     return {path.stem: (path, {chr(code) for code in FT2Font(str(path)).get_charmap()}) for path in _text(paths)}
 

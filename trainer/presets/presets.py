@@ -1,0 +1,81 @@
+"""Published settings: YAML files beside this module, one a preset."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...models.errors import InputError, near
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings that somebody published.
+
+    Attributes:
+        name: Such as ``paper/imagenet1k``.
+        source: Where the settings come from.
+        note: What the preset carries, and what it does not.
+        settings: What all its losses share, by the fields of `TrainConfig`.
+        losses: By loss, what is that loss's own.
+        grid: What a sweep with nothing but the preset trains, as in a sweep file.
+    """
+
+    name: str
+    source: str
+    note: str
+    settings: dict[str, Any]
+    losses: dict[str, dict[str, Any]]
+    grid: dict[str, Any]
+
+    def settings_of(self, loss: str) -> dict[str, Any]:
+        """The settings of one loss, by the fields of `TrainConfig`.
+
+        Raises:
+            InputError: The source has no settings for this loss.
+        """
+        if loss not in self.losses:
+            raise InputError(
+                f"--preset {self.name}: has no settings for the loss {loss!r}{near(loss, self.losses)}; it has them for "
+                f"{', '.join(self.losses)}"
+            )
+        values = {"loss": loss} | self.settings | self.losses[loss]
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+
+
+def preset(name: str, loss: str) -> dict[str, Any]:
+    """The settings of a preset for one loss, as keywords of `headsmith.train`.
+
+    ``train(features, out=..., **(preset("paper/imagenet1k", "bitonic") | {"m": 32}))`` trains with them, but for m.
+
+    Args:
+        name: One of `preset_names`.
+        loss: The loss to train.
+
+    Raises:
+        InputError: No such preset, or one that has no settings for this loss.
+    """
+    return load_preset(name).settings_of(loss)
+
+
+def preset_names() -> list[str]:
+    """The names of all presets."""
+    return sorted(str(path.relative_to(_FOLDER).with_suffix("").as_posix()) for path in _FOLDER.rglob("*.yaml"))
+
+
+@cache
+def load_preset(name: str) -> Preset:
+    """A preset by its name.
+
+    Raises:
+        InputError: No such preset.
+    """
+    known = preset_names()
+    if name not in known:
+        raise InputError(f"--preset: {name!r} is not known{near(str(name), known)}; expected one of {', '.join(known)}")
+    values = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return Preset(name=name, **values)
