@@ -22,7 +22,7 @@ class Preset:
         note: What the preset carries, and what it does not.
         settings: What all its losses share, by the fields of `TrainConfig`.
         losses: By loss, what is that loss's own.
-        grid: What a sweep with nothing but the preset trains, as in a sweep file.
+        grids: What a sweep trains that names no loss, as in a sweep file.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Preset:
     note: str
     settings: dict[str, Any]
     losses: dict[str, dict[str, Any]]
-    grid: dict[str, Any]
+    grids: list[dict[str, Any]]
 
     def settings_of(self, loss: str) -> dict[str, Any]:
         """The settings of one loss, by the fields of `TrainConfig`.
@@ -40,7 +40,7 @@ class Preset:
         """
         if loss not in self.losses:
             raise InputError(
-                f"--preset {self.name}: has no settings for the loss {loss!r}{near(loss, self.losses)}; it has them for "
+                f"--preset {self.name}: has no settings for the loss {loss!r}{near(loss, self.losses)}; it has "
                 f"{', '.join(self.losses)}"
             )
         values = {"loss": loss} | self.settings | self.losses[loss]
