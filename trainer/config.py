@@ -3,14 +3,14 @@
 import dataclasses
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, cast
 
 import yaml
 
 from ..models.errors import InputError, near
 from ..models.files import new_file
 
-# Found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3, 3e-3, 1e-2 and 3e-2.
+# Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
 LEARNING_RATES = {
     "softmax": 3e-3,
     "neuralsort": 1e-2,
@@ -20,6 +20,58 @@ LEARNING_RATES = {
     "bitonic": 1e-2,
     "splitter_selection": 3e-3,
 }
+# What the rates above are multiplied by; LBFGS searches along its direction, from 1.
+OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 100.0, "lbfgs": 0.0}
+SCHEDULES = ("constant", "cosine")
+SELECTIONS = ("p_k", "top1", "top5")
+# The settings in which heads of one bank may differ.
+PER_HEAD = (
+    "loss",
+    "p_k",
+    "m",
+    "inverse_temperature",
+    "distribution",
+    "art_lambda",
+    "top1_mode",
+    "softmax_over",
+    "label_smoothing",
+    "learning_rate",
+    "weight_decay",
+)
+
+
+class Settings(TypedDict, total=False):
+    """The fields of `TrainConfig`, any of them."""
+
+    loss: str
+    p_k: tuple[float, ...] | None
+    m: int | None
+    inverse_temperature: float | None
+    distribution: str
+    art_lambda: float
+    top1_mode: str
+    softmax_over: str
+    label_smoothing: float
+    head: str
+    norm: str
+    hidden: int
+    start: str
+    optimizer: str
+    learning_rate: float | None
+    weight_decay: float
+    momentum: float
+    warmup: float
+    schedule: str
+    dropout: float
+    noise: float
+    balanced: bool
+    averaging: float
+    select: str | tuple[float, ...]
+    epochs: int
+    batch_size: int
+    patience: int
+    seed: int
+    device: str
 
 
 @dataclass(frozen=True)
@@ -32,12 +84,31 @@ class TrainConfig:
         p_k: The weights of top-1, top-2, ...; ``None`` takes the loss's default.
         m: How many of the highest scores enter the relaxation; ``None`` keeps all classes.
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's default.
-        head: The kind of head.
+        distribution: Of a sorting network's comparators; see `TopKCrossEntropy`, as for the four that follow.
+        art_lambda: The lambda of the distribution ``logistic_phi``.
+        top1_mode: How top-1 enters: ``sm``, ``smce`` or ``sort``.
+        softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
+        label_smoothing: Share of the cross-entropy with uniform targets.
+        head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
+        norm: What ``norm_linear`` does first: ``standard`` (mean and deviation of the training rows) or ``layer``.
+        hidden: Units in the hidden layer of ``mlp``.
+        start: ``zeros``, ``backbone`` (the pretrained network's own last layer), or a run folder or head file.
+        optimizer: ``adam``, ``adamw`` (decoupled weight decay), ``sgd``, or ``lbfgs`` on the full batch.
+        learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`).
+        weight_decay: L2 penalty, or decay for ``adamw``; biases too, as in `torch.optim`.
+        momentum: Of ``sgd``.
+        warmup: Epochs over which the step size rises linearly from 0.
+        schedule: Of the step size after that: ``constant``, or ``cosine`` down to 0 at the last epoch.
+        dropout: Share of a feature's entries that are set to 0 in training.
+        noise: Deviation of Gaussian noise added to features in training, in units of the features' root mean square.
+        balanced: Draw the rows of every class equally often, with replacement.
+        averaging: Decay a step of an exponential moving average of the weights, which is scored and kept; 0 is off.
+        select: What chooses the epoch on the validation split: accuracy weighted by ``p_k``, ``top1``, ``top5``, or
+            weights of top-1, top-2, ...
         epochs: Passes over the training split, at the most.
-        batch_size: Rows a step.
-        learning_rate: Adam's step size; ``None`` takes the loss's default (`LEARNING_RATES`).
+        batch_size: Rows a step, over all processes.
         patience: Stop after this many epochs without a better validation accuracy.
-        seed: Fixes the order of the rows.
+        seed: Fixes the order of the rows, and what is drawn.
         device: ``auto``, ``cpu`` or ``cuda``.
     """
 
@@ -45,26 +116,68 @@ class TrainConfig:
     p_k: tuple[float, ...] | None = None
     m: int | None = 16
     inverse_temperature: float | None = None
+    distribution: str = "logistic_phi"
+    art_lambda: float = 0.5
+    top1_mode: str = "sm"
+    softmax_over: str = "candidates"
+    label_smoothing: float = 0.0
     head: str = "linear"
+    norm: str = "standard"
+    hidden: int = 2048
+    start: str = "zeros"
+    optimizer: str = "adam"
+    learning_rate: float | None = None
+    weight_decay: float = 0.0
+    momentum: float = 0.9
+    warmup: float = 0.0
+    schedule: str = "constant"
+    dropout: float = 0.0
+    noise: float = 0.0
+    balanced: bool = False
+    averaging: float = 0.0
+    select: str | tuple[float, ...] = "p_k"
     epochs: int = 100
     batch_size: int = 512
-    learning_rate: float | None = None
     patience: int = 10
     seed: int = 0
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience", "learning_rate"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"--{name.replace('_', '-')}: {value} found, expected a number above 0")
-        if not 0 <= self.seed < 2**63:
-            raise InputError(f"--seed: {self.seed} found, expected 0 to {2**63 - 1}")
+        for name in ("epochs", "batch_size", "patience", "hidden"):
+            self._check(name, int, lambda value: value > 0, "a whole number above 0")
+        for name in ("weight_decay", "noise", "warmup"):
+            self._check(name, (int, float), lambda value: 0 <= value < float("inf"), "0 or more")
+        for name in ("dropout", "averaging", "momentum", "label_smoothing"):
+            self._check(name, (int, float), lambda value: 0 <= value < 1, "0 or more and below 1")
+        for name in ("learning_rate", "inverse_temperature"):
+            if getattr(self, name) is not None:
+                self._check(name, (int, float), lambda value: 0 < value < float("inf"), "a number above 0")
+        self._check("seed", int, lambda value: 0 <= value < 2**63, f"0 to {2**63 - 1}")
+        self._check("balanced", bool, lambda value: True, "true or false")
+        for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+            self._check_known(name, known)
+        if isinstance(self.select, str):
+            self._check_known("select", SELECTIONS)
+
+    def _check(self, name: str, kind: Any, fits: Any, expected: str) -> None:
+        value = getattr(self, name)
+        right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not right or not fits(value):
+            raise InputError(f"{flag(name)}: {value} found, expected {expected}")
+
+    def _check_known(self, name: str, known: Any) -> None:
+        value = getattr(self, name)
+        if value not in known:
+            raise InputError(
+                f"{flag(name)}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}"
+            )
 
     @property
     def step_size(self) -> float:
-        """Adam's step size: the one that was given, else the loss's own."""
-        return LEARNING_RATES[self.loss] if self.learning_rate is None else self.learning_rate
+        """The learning rate: the one that was given, else the loss's own, scaled for the optimiser."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return LEARNING_RATES[self.loss] * OPTIMIZERS[self.optimizer] or 1.0
 
     def save(self, path: str | Path) -> None:
         """Write as YAML, atomically."""
@@ -74,23 +187,35 @@ class TrainConfig:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Read what `save` wrote, or a file with some of the settings.
 
         Raises:
             InputError: The file is missing, is not YAML, or has an unknown key.
         """
-        try:
-            values: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"{path}: not found; a run folder holds it") from None
-        except yaml.YAMLError as error:
-            raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-        known = [field.name for field in fields(cls)]
-        if not isinstance(values, dict):
-            raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")
-        for name in values:
-            if name not in known:
-                raise InputError(f"{path}: {name!r} is no setting{near(name, known)}; expected some of {known}")
-        if values.get("p_k") is not None:
-            values["p_k"] = tuple(values["p_k"])
-        return cls(**values)
+        return cls(**read_settings(path))
+
+
+def read_settings(path: str | Path) -> Settings:
+    """The settings that a YAML file spells out.
+
+    Raises:
+        InputError: The file is missing, is not YAML, or has an unknown key.
+    """
+    try:
+        values: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    known = [field.name for field in fields(TrainConfig)]
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")
+    for name in values:
+        if name not in known:
+            raise InputError(f"{path}: {name!r} is no setting{near(str(name), known)}; expected some of {known}")
+    return cast(Settings, {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+
+
+def flag(name: str) -> str:
+    """A setting as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"

@@ -26,7 +26,7 @@ class _Speed(ProgressColumn):
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str, *, done: int = 0) -> Iterator[Advance]:
+def progress(title: str, total: int, unit: str, *, done: int = 0, shown: bool = True) -> Iterator[Advance]:
     """Show how far a long loop is.
 
     Args:
@@ -34,6 +34,7 @@ def progress(title: str, total: int, unit: str, *, done: int = 0) -> Iterator[Ad
         total: How many there are to do.
         unit: What is counted, e.g. ``images``.
         done: How many an earlier run did.
+        shown: Whether to show it at all: one of several processes does.
 
     Yields:
         A function to call with how many more are done, and optionally with a few words on how it goes.
@@ -47,6 +48,6 @@ def progress(title: str, total: int, unit: str, *, done: int = 0) -> Iterator[Ad
         TextColumn("{task.fields[status]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as display:
+    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as display:
         task = display.add_task(title, total=total, completed=done, status="")
         yield lambda count, status="": display.update(task, advance=count, status=status)

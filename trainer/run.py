@@ -9,7 +9,7 @@ from ..models.files import read_json, sha256_file
 from ..models.heads import Head, load_head
 from .config import TrainConfig
 
-CONFIG, METRICS, HEAD, RECORD = "config.yaml", "metrics.jsonl", "head.safetensors", "run.json"
+CONFIG, HEAD, RECORD = "config.yaml", "head.safetensors", "run.json"
 FORMAT = "headsmith.run"
 
 

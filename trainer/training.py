@@ -1,59 +1,55 @@
 """From a feature set to a run folder."""
 
 import dataclasses
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from ..models.environment import describe_device, pick_device, versions
+from ..models.environment import describe_device, versions
 from ..models.errors import InputError
-from ..models.files import new_folder, sha256_file, write_json
+from ..models.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
-from .config import TrainConfig
+from .board import board
+from .config import Settings, TrainConfig, read_settings
+from .criterion import criterion, resolve
 from .features.feature_set import FeatureSet
-from .loop import Training
-from .losses import TopKCrossEntropy, default_inverse_temperature
-from .run import CONFIG, FORMAT, HEAD, METRICS, RECORD, Run
+from .fitting import METRICS, Fitted, Processes, fit_heads, join
+from .fitting.checkpoint import CHECKPOINT
+from .run import CONFIG, FORMAT, HEAD, RECORD, Run
+
+
+class DivergedError(InputError):
+    """A loss that was never finite."""
 
 
 def train(
     features: str | Path | FeatureSet,
     *,
     out: str | Path,
-    loss: str = TrainConfig.loss,
-    p_k: Sequence[float] | None = TrainConfig.p_k,
-    m: int | None = TrainConfig.m,
-    inverse_temperature: float | None = TrainConfig.inverse_temperature,
-    head: str = TrainConfig.head,
-    epochs: int = TrainConfig.epochs,
-    batch_size: int = TrainConfig.batch_size,
-    learning_rate: float | None = TrainConfig.learning_rate,
-    patience: int = TrainConfig.patience,
-    seed: int = TrainConfig.seed,
-    device: str = TrainConfig.device,
+    config: str | Path | None = None,
+    gpu_memory: float | None = None,
+    tensorboard: str | Path | None = None,
     overwrite: bool = False,
+    **settings: Unpack[Settings],
 ) -> Run:
     """Train a head and write a run folder.
 
-    After every epoch the validation split is scored; the epoch with the highest ``sum_k p_k * (top-k accuracy)`` is
-    kept, the lower validation loss deciding between equals. The test split is scored once, with that head.
+    After every epoch the validation split is scored, and the best epoch is kept (see `TrainConfig.select`), the lower
+    validation loss deciding between equals. The test split is scored once, with that head. An unfinished run is kept
+    in ``OUT.partial``; the same call goes on from there. Started by ``torchrun``, all processes work on one head.
 
     Args:
         features: A feature set, or its folder.
         out: The run folder to make.
-        loss: See `TrainConfig`, as for the keywords that follow.
-        p_k: Non-negative weights of top-1, top-2, ... that sum to 1.
-        m: Scores that enter the relaxation.
-        inverse_temperature: Sharpness of the relaxation.
-        head: The kind of head.
-        epochs: Passes over the training split, at the most.
-        batch_size: Rows a step.
-        learning_rate: Adam's step size.
-        patience: Epochs without a better validation accuracy before stopping.
-        seed: Fixes the order of the rows.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        overwrite: Replace an existing run folder.
+        config: A YAML file with settings; those given here by name win.
+        gpu_memory: Gigabytes that the training features may take on a GPU; more are streamed to it. By default what
+            is free.
+        tensorboard: Folder for TensorBoard's curves.
+        overwrite: Replace an existing or unfinished run folder.
+        settings: The fields of `TrainConfig`.
 
     Returns:
         The run.
@@ -62,76 +58,103 @@ def train(
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
-    config = TrainConfig(
-        loss=loss,
-        p_k=None if p_k is None else tuple(p_k),
-        m=m,
-        inverse_temperature=inverse_temperature,
-        head=head,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        seed=seed,
-        device=device,
-    )
-    criterion, config = _resolve(config, num_classes=len(feature_set.class_names))
-    with new_folder(out, replace=RECORD if overwrite else None) as folder:
-        training = Training(feature_set, config, criterion)
-        training.run(folder / METRICS)
-        config.save(folder / CONFIG)
-        save_head(training.best_head, folder / HEAD)
-        record = _record(feature_set, config, training) | {"head_sha256": sha256_file(folder / HEAD)}
-        write_json(folder / RECORD, record)
+    chosen = TrainConfig(**({} if config is None else read_settings(config)) | settings)
+    resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
+    out = Path(out)
+    with join(chosen.device) as processes, _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
+        [fitted] = fit_heads(
+            {name: feature_set.arrays(name) for name in feature_set.splits},
+            len(feature_set.class_names),
+            [chosen],
+            folder=folder,
+            identity={"features": feature_set.fingerprint},
+            memory=None if gpu_memory is None else int(gpu_memory * 1e9),
+            on_epoch=log,
+            processes=processes,
+        )
+        if not processes.rank:
+            write_run(out, feature_set, fitted, folder / METRICS, overwrite=overwrite)
+        processes.wait()
     return Run.load(out)
 
 
-def _resolve(config: TrainConfig, num_classes: int) -> tuple[TopKCrossEntropy, TrainConfig]:
-    """The loss, and the settings with every default that it fills in."""
-    try:
-        asked = TopKCrossEntropy(config.p_k, config.loss, config.m, config.inverse_temperature)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"--loss {config.loss}: {error}") from None
-    p_k = tuple(float(weight) for weight in asked.p_k)
-    if len(p_k) > num_classes:
-        raise InputError(
-            f"--p-k: {len(p_k)} weights, for top-1 to top-{len(p_k)}, but only {num_classes} classes; give fewer"
+@contextmanager
+def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Path]:
+    """The folder of the unfinished run: kept when there is something in it to go on from."""
+    folder = out.resolve().with_name(f"{out.resolve().name}.partial")
+    if processes.rank:
+        processes.wait()
+        yield folder
+        return
+    check_free(out, replace=RECORD if overwrite else None)
+    with only_writer(out, "training"):
+        if overwrite and (folder / CHECKPOINT).is_file():
+            shutil.rmtree(folder)
+        folder.mkdir(exist_ok=True)
+        processes.wait()
+        try:
+            yield folder
+        except DivergedError:
+            shutil.rmtree(folder)
+            raise
+        except BaseException:
+            if not (folder / CHECKPOINT).is_file():
+                shutil.rmtree(folder)
+            raise
+        shutil.rmtree(folder)
+
+
+def write_run(
+    out: str | Path, feature_set: FeatureSet, fitted: Fitted, metrics: Path, *, overwrite: bool = False
+) -> None:
+    """Write the folder of a finished run.
+
+    Args:
+        out: The folder.
+        feature_set: What the head was fitted to.
+        fitted: The head.
+        metrics: The file with the rows of every epoch.
+        overwrite: Replace an existing run folder.
+
+    Raises:
+        DivergedError: The head never had a finite loss.
+        InputError: ``out`` exists.
+    """
+    if not fitted.best:
+        last = fitted.history[-1]
+        raise DivergedError(
+            f"training {fitted.config.loss}: the loss is {last['loss']} in epoch {last['epoch']}; "
+            f"lower --learning-rate (now {fitted.config.learning_rate})"
         )
-    m = num_classes if config.m is None else min(config.m, num_classes)
-    temperature = config.inverse_temperature
-    if temperature is None:
-        temperature = default_inverse_temperature(config.loss, asked.settings.distribution, m)
-    resolved = dataclasses.replace(
-        config,
-        p_k=p_k,
-        m=m,
-        inverse_temperature=temperature,
-        learning_rate=config.step_size,
-        device=str(pick_device(config.device)),
-    )
-    return TopKCrossEntropy(p_k, config.loss, m, temperature), resolved
+    with new_folder(out, replace=RECORD if overwrite else None) as folder:
+        shutil.copyfile(metrics, folder / METRICS)
+        fitted.config.save(folder / CONFIG)
+        save_head(fitted.head, folder / HEAD)
+        write_json(folder / RECORD, _record(feature_set, fitted) | {"head_sha256": sha256_file(folder / HEAD)})
 
 
-def _record(feature_set: FeatureSet, config: TrainConfig, training: Training) -> dict[str, Any]:
+def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
+    config = fitted.config
     return {
         "format": FORMAT,
         "format_version": 1,
         "class_names": feature_set.class_names,
-        "loss": dataclasses.asdict(training.criterion.settings) | {"p_k": list(config.p_k or ())},
+        "loss": dataclasses.asdict(criterion(config).settings) | {"p_k": list(config.p_k or ())},
         "backbone": feature_set.manifest["backbone"],
         "features": {
             "path": str(feature_set.path),
             "fingerprint": feature_set.fingerprint,
             "source": feature_set.manifest["source"],
             "dtype": feature_set.manifest["dtype"],
+            "placement": fitted.placement,
         },
         "results": {
-            "best_epoch": training.best["epoch"],
-            "seconds": round(training.seconds, 3),
-            "val": training.best["val"],
-            "test": training.test,
+            "best_epoch": fitted.best["epoch"],
+            "seconds": round(fitted.seconds, 3),
+            "val": fitted.val,
+            "test": fitted.test,
         },
-        "device": describe_device(training.device),
+        "device": describe_device(fitted.device),
         "seed": config.seed,
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import dataclasses
 import errno
 import inspect
 import json
@@ -11,6 +12,8 @@ from typer.testing import CliRunner
 
 import headsmith
 from headsmith.cli import app
+from headsmith.trainer import TrainConfig
+from headsmith.trainer.config import Settings
 
 TWINS = {
     "extract": headsmith.extract,
@@ -35,7 +38,18 @@ def test_flags_are_the_keywords_with_the_same_defaults(name):
     flags = {key: plain(p.default) for key, p in inspect.signature(command.callback).parameters.items()}
     flags.pop("json", None)
     keywords = {key: plain(p.default) for key, p in inspect.signature(TWINS[name]).parameters.items()}
+    if keywords.pop("settings", None):
+        keywords |= dict.fromkeys(Settings.__annotations__)  # left out, they leave the choice to the settings file
     assert flags == keywords
+
+
+def test_help_tells_the_default_of_every_setting():
+    command = next(c for c in app.registered_commands if c.callback.__name__ == "train")
+    annotations = inspect.get_annotations(command.callback, eval_str=True)
+    shown = {name: annotations[name].__metadata__[0].show_default for name in Settings.__annotations__}
+    words = {"None": "the loss's", "False": "no"}
+    defaults = {field.name: str(field.default) for field in dataclasses.fields(TrainConfig)}
+    assert shown == {name: words.get(value, value) for name, value in defaults.items()}
 
 
 def test_help_is_quick_and_does_not_import_torch():

@@ -57,7 +57,7 @@ def logits_of(run: Run, digits: FeatureSet, split: str) -> tuple[np.ndarray, np.
 def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
     features, labels = digits.arrays("test")
     peer = LogisticRegression(max_iter=2000, C=10).fit(*digits.arrays("train")).predict_proba(features)
-    run = train(digits, out=tmp_path / "run", epochs=60, learning_rate=0.02, device="cpu", **loss)
+    run = train(digits, out=tmp_path / "run", epochs=60, patience=60, learning_rate=0.02, device="cpu", **loss)
     expected = sum(w * top_k_accuracy_score(labels, peer, k=k) for k, w in enumerate(run.config.p_k, start=1))
     assert run.record["results"]["test"]["score"] > expected - 0.02
 
@@ -145,9 +145,9 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
         ({"loss": "neuralsort", "p_k": (0.5, 0.4)}, "--loss neuralsort: p_k .*sum"),
         ({"loss": "neuralsort", "p_k": (1.5, -0.5)}, "--loss neuralsort: p_k"),
         ({"loss": "neuralsort", "m": 3}, "--loss neuralsort: .*5.*m"),
-        ({"loss": "neuralsort", "inverse_temperature": 0.0}, "inverse_temperature is 0"),
+        ({"loss": "neuralsort", "inverse_temperature": 0.0}, "--inverse-temperature: 0.0 found, expected a number above 0"),
         ({"head": "mlpp"}, "--head: 'mlpp' is not known; expected one of linear"),
-        ({"epochs": 0}, "--epochs: 0 found, expected a number above 0"),
+        ({"epochs": 0}, "--epochs: 0 found, expected a whole number above 0"),
         ({"learning_rate": float("nan")}, "--learning-rate: nan found"),
         ({"seed": 2**70}, "--seed: .* found, expected 0 to"),
         ({"device": "tpu"}, "--device: 'tpu' is not known"),
@@ -175,7 +175,7 @@ def test_an_interrupt_leaves_nothing(digits, tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headsmith.trainer.loop.Training._score", interrupt)
+    monkeypatch.setattr("headsmith.trainer.fitting.fit.Fit._score", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(digits, out=tmp_path / "run", **QUICK)
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,78 @@
+"""From settings to the loss that they name, every default filled in."""
+
+import dataclasses
+from typing import Any
+
+from ..models.environment import pick_device
+from ..models.errors import InputError
+from .config import TrainConfig, flag
+from .losses import TopKCrossEntropy, default_inverse_temperature
+
+# The settings that are the loss's own, by its keywords.
+KEYWORDS = {
+    "loss": "method",
+    "p_k": "p_k",
+    "m": "m",
+    "inverse_temperature": "inverse_temperature",
+    "distribution": "distribution",
+    "art_lambda": "art_lambda",
+    "top1_mode": "top1_mode",
+    "softmax_over": "softmax_over",
+    "label_smoothing": "label_smoothing",
+}
+
+
+def criterion(config: TrainConfig, *, reduction: str = "none") -> TopKCrossEntropy:
+    """The loss of a configuration.
+
+    Raises:
+        InputError: Settings that the loss does not take.
+    """
+    keywords: dict[str, Any] = {keyword: getattr(config, name) for name, keyword in KEYWORDS.items()}
+    try:
+        return TopKCrossEntropy(**keywords, reduction=reduction)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"--loss {config.loss}: {error}") from None
+
+
+def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
+    """The settings with every default filled in, for a training split of ``rows`` rows and ``num_classes`` classes.
+
+    Raises:
+        InputError: Settings that the loss does not take, or weights for more ranks than there are classes.
+    """
+    asked = criterion(config)
+    p_k = tuple(float(weight) for weight in asked.p_k)
+    weights = config.select if isinstance(config.select, tuple) else p_k
+    for name, found in (("p_k", p_k), ("select", weights)):
+        if len(found) > num_classes:
+            raise InputError(
+                f"{flag(name)}: {len(found)} weights, for top-1 to top-{len(found)}, but only {num_classes} classes; "
+                "give fewer"
+            )
+    m = num_classes if config.m is None else min(config.m, num_classes)
+    temperature = config.inverse_temperature
+    if temperature is None:
+        temperature = default_inverse_temperature(config.loss, config.distribution, m)
+    return dataclasses.replace(
+        config,
+        p_k=p_k,
+        m=m,
+        inverse_temperature=temperature,
+        learning_rate=config.step_size,
+        batch_size=min(config.batch_size, rows),
+        device=str(pick_device(config.device)),
+    )
+
+
+def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...]:
+    """Weights of top-1, top-2, ... in the score that chooses the epoch.
+
+    Raises:
+        InputError: ``top5`` with fewer than five classes.
+    """
+    if config.select == "top5" and num_classes < 5:
+        raise InputError(f"--select: top5 found, but only {num_classes} classes; choose top1")
+    if isinstance(config.select, tuple):
+        return config.select
+    return {"p_k": config.p_k or (1.0,), "top1": (1.0,), "top5": (0.0, 0.0, 0.0, 0.0, 1.0)}[config.select]

@@ -1,0 +1,63 @@
+"""An unfinished fit, as one file that is there whole or not at all."""
+
+import pickle
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...models.errors import InputError
+from ...models.files import new_file
+
+CHECKPOINT = "checkpoint.pt"
+# A checkpoint may cost one part in this many of the time since the last one.
+_SHARE = 20
+
+
+class Checkpoint:
+    """Where an unfinished fit is kept.
+
+    Args:
+        path: The file.
+        identity: What must be equal for a fit to go on: settings and fingerprints, as JSON values.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        self.path, self.identity = path, identity
+        self._cost, self._saved = 0.0, time.perf_counter()
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved last, on the CPU, or None.
+
+        Raises:
+            InputError: The file is damaged, or of a fit with other settings.
+        """
+        if not self.path.is_file():
+            return None
+        try:
+            found: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
+            identity, state = found["identity"], found["state"]
+        except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.path}: damaged ({' '.join(str(error).split())[:200]}); pass --overwrite to start anew"
+            ) from None
+        changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
+        if changed:
+            values = ", ".join(f"{name} {identity.get(name)!r}, now {self.identity[name]!r}" for name in changed)
+            raise InputError(
+                f"{self.path.parent}: an unfinished run with other settings ({values}); finish it with those, choose "
+                "another --out, or pass --overwrite to start anew"
+            )
+        return dict(state)
+
+    def save(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Save, unless the last one is so recent that saving would take more than a twentieth of the time."""
+        start = time.perf_counter()
+        if start - self._saved < _SHARE * self._cost:
+            return
+        with new_file(self.path) as temporary:
+            torch.save({"identity": self.identity, "state": state()}, temporary)
+        self._saved = time.perf_counter()
+        self._cost = self._saved - start

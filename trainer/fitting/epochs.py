@@ -1,0 +1,188 @@
+"""An epoch: by steps over windows of shuffled rows, or as iterations of LBFGS over all of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ...models.heads import Head, NormLinear, build_head
+from ..config import TrainConfig
+from .bank import Bank
+from .lbfgs import Lbfgs
+from .optimizers import Optimizer, schedule
+from .order import row_order, windows
+from .processes import Processes
+from .rows import WINDOW_BYTES, Rows
+from .steps import Steps
+
+_MOST_STEPS = 32
+
+
+class Epochs(Protocol):
+    """What goes through a training split.
+
+    Attributes:
+        bank: What is trained.
+        images: Rows an epoch.
+    """
+
+    bank: Bank
+    images: int
+
+    def run(self, epoch: int, advance: Callable[[int], None]) -> Tensor:
+        """Go through epoch ``epoch`` (from 1); sums of the losses of this process's rows ``(H,)`` float32."""
+
+    def state(self) -> dict[str, Tensor]:
+        """The parameters to score and keep, by name."""
+
+    def save(self) -> dict[str, Any]:
+        """All that the next epoch needs, as tensors and plain values."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+
+
+def epochs_for(
+    rows: Rows,
+    labels: Tensor,
+    num_classes: int,
+    configs: Sequence[TrainConfig],
+    start: Callable[[Head], None] | None,
+    processes: Processes,
+) -> Epochs:
+    """Build the bank, and what trains it.
+
+    Args:
+        rows: The training split, placed.
+        labels: Its labels ``(N,)``, on the CPU.
+        num_classes: C.
+        configs: The settings of every head.
+        start: Gives the fresh head its first weights.
+        processes: Who works on it.
+    """
+    config = configs[0]
+    head = _fresh_head(rows, num_classes, configs)
+    head.to(processes.device)
+    if start is not None:
+        start(head)
+    bank = Bank(head, configs, processes.device)
+    if config.optimizer == "lbfgs":
+        return Lbfgs(bank, rows, config, processes)
+    return StepEpochs(bank, rows, labels, configs, processes)
+
+
+def _fresh_head(rows: Rows, num_classes: int, configs: Sequence[TrainConfig]) -> Head:
+    config = configs[0]
+    kinds: dict[str, dict[str, Any]] = {"norm_linear": {"norm": config.norm}, "mlp": {"hidden": config.hidden}}
+    options = kinds.get(config.head, {})
+    bank = None if len(configs) == 1 else len(configs)
+    head = build_head(config.head, rows.features.shape[1], num_classes, bank=bank, **options)
+    head.reset(config.seed)
+    if isinstance(head, NormLinear) and head.norm == "standard":
+        head.fit_statistics(*_mean_and_std(rows))
+    return head
+
+
+def _mean_and_std(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Of every feature ``(D,)`` over all rows, by the sums of blocks (Chan, Golub, LeVeque 1983)."""
+    count, mean, squares = 0, torch.zeros(1), torch.zeros(1)
+    for features, _ in rows.blocks(16384):
+        block = features.double()
+        size, centre = len(block), block.mean(0)
+        spread = (block - centre).square().sum(0)
+        shift, mean, squares = centre - mean.to(centre), mean.to(centre), squares.to(centre)
+        squares = squares + spread + shift.square() * (count * size / (count + size))
+        mean = mean + shift * (size / (count + size))
+        count += size
+    return mean.float(), (squares / count).sqrt().float()
+
+
+class StepEpochs:
+    """Epochs of steps on batches."""
+
+    def __init__(
+        self, bank: Bank, rows: Rows, labels: Tensor, configs: Sequence[TrainConfig], processes: Processes
+    ) -> None:
+        self.bank, self.rows, self.labels, self.processes = bank, rows, labels, processes
+        self.config, self.images = configs[0], len(labels)
+        self.steps_per_epoch = -(-self.images // self.config.batch_size)
+        trained = [parameter.detach() for parameter in bank.parameters]
+        parameters = trained if bank.head.bank is not None else [parameter[None] for parameter in trained]
+        factors = schedule(self.config, self.steps_per_epoch)
+        self.optimizer = _optimizer(processes)(parameters, configs, factors)
+        self.steps = Steps(bank, self.optimizer, self.config, processes, _root_mean_square(rows, self.config))
+        row_bytes = max(rows.features[:1].numel() * rows.features.element_size(), 1)
+        batch = self.config.batch_size // processes.count
+        self.window = min(max(WINDOW_BYTES // (row_bytes * max(batch, 1)), 1), _MOST_STEPS)
+        self._next: tuple[int, Tensor] | None = None
+
+    def run(self, epoch: int, advance: Callable[[int], None]) -> Tensor:
+        """See `Epochs.run`; the next epoch's order is drawn while the device still works on this one."""
+        self.steps.begin(epoch)
+        plan = windows(
+            self._order(epoch),
+            self.config.batch_size,
+            self.window,
+            (epoch - 1) * self.steps_per_epoch,
+            self.processes.rank,
+            self.processes.count,
+        )
+        for window, features, labels in self.rows.windows(plan):
+            self.steps.run(window, features, labels)
+            advance(sum(window.totals))
+        if epoch < self.config.epochs:
+            self._next = (epoch + 1, self._drawn(epoch + 1))
+        return self.steps.loss.clone()
+
+    def _order(self, epoch: int) -> Tensor:
+        if self._next is not None and self._next[0] == epoch:
+            return self._next[1]
+        return self._drawn(epoch)
+
+    def _drawn(self, epoch: int) -> Tensor:
+        return row_order(self.labels, self.config.seed, epoch, balanced=self.config.balanced)
+
+    def state(self) -> dict[str, Tensor]:
+        """See `Epochs.state`; with averaging, the averages, freed of their start from 0."""
+        names = [name for name, parameter in self.bank.head.named_parameters() if parameter.requires_grad]
+        if not self.steps.averages:
+            return dict(zip(names, (p.detach() for p in self.bank.parameters), strict=True))
+        weight = 1 - self.config.averaging**self.steps.taken
+        return dict(zip(names, (average / weight for average in self.steps.averages), strict=True))
+
+    def save(self) -> dict[str, Any]:
+        """See `Epochs.save`."""
+        return {
+            "parameters": self.optimizer.parameters,
+            "moments": self.optimizer.state,
+            "averages": self.steps.averages,
+            "taken": self.steps.taken,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """See `Epochs.restore`."""
+        own, found = self.save(), state
+        pairs = [*zip(own["parameters"], found["parameters"], strict=True)]
+        pairs += [*zip(own["averages"], found["averages"], strict=True)]
+        for name, moments in own["moments"].items():
+            pairs += [*zip(moments, found["moments"][name], strict=True)]
+        for tensor, value in pairs:
+            tensor.copy_(value)
+        self.steps.taken = found["taken"]
+
+
+def _optimizer(processes: Processes) -> type[Optimizer]:
+    if processes.device.type == "cpu":
+        return Optimizer
+    from .fused_optimizer import FusedOptimizer
+
+    return FusedOptimizer
+
+
+def _root_mean_square(rows: Rows, config: TrainConfig) -> float:
+    """Of all features; not computed unless noise needs it."""
+    if not config.noise:
+        return 0.0
+    squares = [features.double().square().sum() for features, _ in rows.blocks(16384)]
+    return float((torch.stack(squares).sum() / rows.features.numel()).sqrt())

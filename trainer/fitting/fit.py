@@ -1,0 +1,313 @@
+"""The fit of a bank of heads: epochs, validation, the best epoch of every head, the test split once."""
+
+import copy
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...models.errors import InputError
+from ...models.heads import Head
+from ..config import PER_HEAD, TrainConfig, flag
+from ..criterion import resolve, selection_weights
+from ..progress import progress
+from .bank import Bank, loss_key
+from .checkpoint import CHECKPOINT, Checkpoint
+from .epochs import Epochs, epochs_for
+from .processes import Processes, join
+from .rows import Rows, place
+from .scoring import accuracies, label_ranks_of, tf32
+
+METRICS = "metrics.jsonl"
+Split = tuple[Tensor, Tensor]
+_NO_RANKS = torch.empty(0, dtype=torch.int64)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted head.
+
+    Attributes:
+        config: Its settings, every value resolved.
+        head: The head of the chosen epoch, in evaluation mode, on the CPU.
+        best: That epoch's row: ``epoch``, ``loss``, ``seconds`` and, with a validation split, ``val``.
+        history: The rows of all epochs.
+        val: The validation split's row, scored in float32 by this head; empty without that split.
+        test: The test split's row; empty without that split.
+        val_ranks: ``(N,)`` int64 rank of the label of every validation row, for paired tests.
+        test_ranks: The same of the test split.
+        seconds: What fitting took, validation included, for the whole bank.
+        diverged: Whether its loss stopped being finite.
+        placement: Where the training features were, in words.
+        device: What computed.
+    """
+
+    config: TrainConfig
+    head: Head
+    best: dict[str, Any]
+    history: list[dict[str, Any]] = field(repr=False)
+    val: dict[str, Any]
+    test: dict[str, Any]
+    val_ranks: Tensor = field(repr=False)
+    test_ranks: Tensor = field(repr=False)
+    seconds: float
+    diverged: bool
+    placement: str
+    device: torch.device
+
+
+def fit_heads(
+    rows: Mapping[str, Split],
+    num_classes: int,
+    configs: Sequence[TrainConfig],
+    start: Callable[[Head], None] | None = None,
+    *,
+    folder: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    memory: int | None = None,
+    score_test: bool = True,
+    on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
+    processes: Processes | None = None,
+) -> list[Fitted]:
+    """Fit heads to features, all in one pass over them.
+
+    After every epoch the validation split is scored, and each head keeps the epoch with the highest score (see
+    `TrainConfig.select`), the lower validation loss deciding between equals. Without that split it keeps the last one.
+
+    Args:
+        rows: ``train`` and, where they are there, ``val`` and ``test``: features ``(N, D)``, float16 or float32, and
+            labels ``(N,)``, int64 in 0..C-1, on the CPU.
+        num_classes: C.
+        configs: The settings of every head; they may differ in `PER_HEAD` only. ``lbfgs`` fits a single head.
+        start: Gives a fresh head, alone or with a bank axis, its first weights.
+        folder: Where ``metrics.jsonl`` and the checkpoint of an unfinished fit go; a fit of the same settings goes on
+            from there.
+        identity: Fingerprints that a checkpoint must share besides the settings.
+        memory: Bytes that training features may take on a CUDA device; more are streamed. None is what is free.
+        score_test: Whether the test split is scored, once, at the end.
+        on_epoch: Called with the rows of an epoch, one for each head that still improves.
+        processes: Those that share the work, if they have joined already.
+
+    Returns:
+        One fitted head for each of ``configs``.
+
+    Raises:
+        InputError: Settings that do not fit the rows or each other, or a damaged or foreign checkpoint.
+    """
+    if not configs:
+        raise InputError("no head to fit: no settings given")
+    configs = [resolve(config, num_classes, len(rows["train"][1])) for config in configs]
+    _check_shared(configs)
+    places = sorted(range(len(configs)), key=lambda place: repr(loss_key(configs[place])))
+    ordered = [configs[place] for place in places]
+    with join(configs[0].device) if processes is None else nullcontext(processes) as joined:
+        fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
+        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, _identity(configs, identity))
+        fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
+        found = fit.fitted(score_test)
+    return [found[places.index(place)] for place in range(len(configs))]
+
+
+def _check_shared(configs: Sequence[TrainConfig]) -> None:
+    if configs[0].optimizer == "lbfgs" and len(configs) > 1:
+        raise InputError(f"--optimizer: lbfgs found for {len(configs)} heads; it fits one head at a time")
+    for name in (entry.name for entry in dataclasses.fields(TrainConfig)):
+        values = {repr(getattr(config, name)) for config in configs}
+        if len(values) > 1 and name not in PER_HEAD:
+            raise InputError(f"{flag(name)}: {' and '.join(sorted(values))} found; heads of one bank share one value")
+
+
+def _identity(configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None) -> dict[str, Any]:
+    settings = [dataclasses.asdict(config) for config in configs]
+    named = {name: [entry[name] for entry in settings] for name in settings[0]}
+    return {name: values[0] if len(values) == 1 else values for name, values in named.items()} | dict(identity or {})
+
+
+class Fit:
+    """The state of a fit while it goes on."""
+
+    def __init__(
+        self,
+        rows: Mapping[str, Split],
+        num_classes: int,
+        configs: Sequence[TrainConfig],
+        start: Callable[[Head], None] | None,
+        processes: Processes,
+        memory: int | None,
+        on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
+    ) -> None:
+        self.configs, self.processes, self.on_epoch = list(configs), processes, on_epoch
+        self.weights = [selection_weights(config, num_classes) for config in configs]
+        self.rows: dict[str, Rows] = {
+            name: place(*rows[name], processes.device, memory if name == "train" else None)
+            for name in ("val", "train", "test")
+            if name in rows and (name != "val" or len(rows["val"][1]))
+        }
+        self.epochs: Epochs = epochs_for(self.rows["train"], rows["train"][1], num_classes, configs, start, processes)
+        self.bank: Bank = self.epochs.bank
+        self.best_state = {name: value.clone() for name, value in self.epochs.state().items()}
+        self.histories: list[list[dict[str, Any]]] = [[] for _ in configs]
+        self.best: list[dict[str, Any]] = [{} for _ in configs]
+        self.diverged = [False] * len(configs)
+        self.active = [True] * len(configs)
+        self.done, self.seconds = 0, 0.0
+
+    def run(self, checkpoint: Checkpoint | None, metrics: Path | None) -> None:
+        """Go through the epochs until no head improves any more."""
+        if checkpoint is not None:
+            self._restore(checkpoint.load())
+        start, before = time.perf_counter(), self.seconds
+        config = self.configs[0]
+        total, images = config.epochs, self.epochs.images
+        title = f"Training {config.loss}" if self.bank.size == 1 else f"Training {self.bank.size} heads"
+        with progress(title, total * images, "images", done=self.done * images, shown=not self.processes.rank) as show:
+            self._write(metrics, self.histories)
+            while self.done < total and any(self.active):
+                losses = self._epoch(show)
+                self.seconds = before + time.perf_counter() - start
+                new = self._score(losses)
+                self._write(metrics, new, append=True)
+                show(0, self._status())
+                if checkpoint is not None and not self.processes.rank and any(self.active):
+                    checkpoint.save(self._state)
+        self.seconds = before + time.perf_counter() - start
+
+    def fitted(self, score_test: bool) -> list[Fitted]:
+        """The heads of their best epochs, scored on validation and, if asked, on the test split, in float32."""
+        val = self._final("val")
+        test = self._final("test") if score_test else [(_NO_RANKS, torch.zeros(()))] * self.bank.size
+        return [
+            Fitted(
+                config=config,
+                head=self._head(head),
+                best=self.best[head],
+                history=self.histories[head],
+                val=self._accuracies(head, *val[head]) if len(val[head][0]) else {},
+                test=self._accuracies(head, *test[head]) if len(test[head][0]) else {},
+                val_ranks=val[head][0],
+                test_ranks=test[head][0],
+                seconds=self.seconds,
+                diverged=self.diverged[head],
+                placement=self.rows["train"].placement,
+                device=self.processes.device,
+            )
+            for head, config in enumerate(self.configs)
+        ]
+
+    def _epoch(self, show: Callable[..., None]) -> list[float]:
+        self.done += 1
+        with tf32(self.processes.device):
+            losses = self.epochs.run(self.done, lambda images: show(images, self._status()))
+        self.processes.sum(losses)
+        return (losses.double() / self.epochs.images).tolist()
+
+    def _score(self, losses: list[float]) -> list[list[dict[str, Any]]]:
+        """The epoch's row, in a list, of every head that is still active; an empty list for the others."""
+        state = self.epochs.state()
+        scores: list[Split] = []
+        if "val" in self.rows:
+            with tf32(self.processes.device):
+                ranks, val_losses = label_ranks_of(self.bank, state, self.rows["val"], self.processes)
+            scores = list(zip(ranks.cpu(), val_losses.cpu(), strict=True))
+        new: list[list[dict[str, Any]]] = []
+        for head, loss in enumerate(losses):
+            if not self.active[head]:
+                new.append([])
+                continue
+            row: dict[str, Any] = {"epoch": self.done, "loss": loss, "seconds": round(self.seconds, 3)}
+            if scores:
+                row["val"] = self._accuracies(head, *scores[head])
+            self._add(head, row, state)
+            new.append([row])
+        if self.on_epoch is not None:
+            self.on_epoch([row for rows in new for row in rows])
+        return new
+
+    def _add(self, head: int, row: dict[str, Any], state: Mapping[str, Tensor]) -> None:
+        """Note a row, keep the head if it is the best so far, and see whether it goes on."""
+        self.histories[head].append(row)
+        self.diverged[head] = not math.isfinite(row["loss"])
+        if not self.diverged[head] and (not self.best[head] or _merit(row) > _merit(self.best[head])):
+            self.best[head] = row
+            self._keep(head, state)
+        waited = row["epoch"] - self.best[head].get("epoch", 0)
+        self.active[head] = not self.diverged[head] and waited < self.configs[head].patience
+
+    def _accuracies(self, head: int, ranks: Tensor, loss: Tensor) -> dict[str, Any]:
+        return accuracies(ranks, float(loss), self.weights[head], self.bank.head.num_classes)
+
+    def _keep(self, head: int, state: Mapping[str, Tensor]) -> None:
+        for name, value in state.items():
+            if self.bank.head.bank is None:
+                self.best_state[name].copy_(value)
+            else:
+                self.best_state[name][head].copy_(value[head])
+
+    def _status(self) -> str:
+        rows = [row for row in self.best if row]
+        if not rows:
+            return ""
+        last = self.histories[0][-1] if self.bank.size == 1 else max(rows, key=_merit)
+        val = last.get("val")
+        if not val:
+            return f"loss {last['loss']:.4f}"
+        top5 = "" if val["top5"] is None else f"  top-5 {val['top5']:.1%}"
+        return f"loss {last['loss']:.4f}  val top-1 {val['top1']:.1%}{top5}"
+
+    def _write(self, metrics: Path | None, histories: Sequence[Sequence[dict[str, Any]]], append: bool = False) -> None:
+        if metrics is None:
+            return
+        with metrics.open("a" if append else "w", encoding="utf-8") as log:
+            for head, history in enumerate(histories):
+                for row in history:
+                    log.write(json.dumps(row if self.bank.size == 1 else {"head": head} | row) + "\n")
+
+    def _final(self, name: str) -> list[Split]:
+        """Ranks ``(N,)`` and mean loss of every head's best epoch, on the CPU; no ranks without that split."""
+        if name not in self.rows:
+            return [(_NO_RANKS, torch.zeros(()))] * self.bank.size
+        ranks, losses = label_ranks_of(self.bank, self.best_state, self.rows[name], self.processes)
+        return list(zip(ranks.cpu(), losses.cpu(), strict=True))
+
+    def _head(self, head: int) -> Head:
+        """The head of its best epoch, as a single one on the CPU."""
+        bank = self.bank.head
+        single = copy.deepcopy(bank) if bank.bank is None else bank.member(head)
+        state = {name: value if bank.bank is None else value[head] for name, value in self.best_state.items()}
+        single.load_state_dict(state, strict=False)
+        return single.cpu().eval()
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "epochs": self.epochs.save(),
+            "best_state": self.best_state,
+            "histories": self.histories,
+            "best": self.best,
+            "diverged": self.diverged,
+            "active": self.active,
+            "done": self.done,
+            "seconds": self.seconds,
+        }
+
+    def _restore(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            return
+        self.epochs.restore(state["epochs"])
+        for name, value in state["best_state"].items():
+            self.best_state[name].copy_(value)
+        for name in ("histories", "best", "diverged", "active", "done", "seconds"):
+            setattr(self, name, state[name])
+
+
+def _merit(row: dict[str, Any]) -> tuple[float, float]:
+    """What chooses between epochs: the validation score, then its loss; without validation the later one."""
+    val = row.get("val")
+    return (row["epoch"], 0.0) if val is None else (val["score"], -val["loss"])

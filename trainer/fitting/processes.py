@@ -1,0 +1,78 @@
+"""The processes of one training, started by ``torchrun``, or the only one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ...models.environment import pick_device
+from ...models.errors import InputError
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among those of one training.
+
+    Attributes:
+        device: What this one computes on.
+        rank: Its number, from 0; rank 0 writes files and shows progress.
+        count: How many there are.
+    """
+
+    device: torch.device
+    rank: int = 0
+    count: int = 1
+
+    def sum(self, *tensors: Tensor) -> None:
+        """Add up tensors over the processes, in place."""
+        if self.count > 1:
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+    def gather(self, values: Tensor, total: int) -> Tensor:
+        """Put ``(..., n)`` int64 shares of ``total`` columns together that each process took every `count`-th of."""
+        if self.count == 1:
+            return values
+        whole = values.new_zeros(*values.shape[:-1], total)
+        whole[..., self.rank :: self.count] = values
+        dist.all_reduce(whole)
+        return whole
+
+    def wait(self) -> None:
+        """Wait until every process is here."""
+        if self.count > 1:
+            dist.barrier()
+
+
+@contextmanager
+def join(device: str) -> Iterator[Processes]:
+    """Join the processes that ``torchrun`` started; without it this process is alone.
+
+    Args:
+        device: ``auto``, ``cpu`` or ``cuda``; of several cards each process takes the one of its local rank.
+
+    Raises:
+        InputError: More processes on this machine than cards.
+    """
+    picked = pick_device(device)
+    if not dist.is_torchelastic_launched():
+        yield Processes(picked)
+        return
+    cuda, local = picked.type == "cuda", int(os.environ["LOCAL_RANK"])
+    if cuda:
+        if local >= torch.cuda.device_count():
+            raise InputError(
+                f"torchrun: process {local + 1} on this machine, but only {torch.cuda.device_count()} CUDA devices; "
+                "start as many processes as there are devices"
+            )
+        picked = torch.device("cuda", local)
+        torch.cuda.set_device(picked)
+    dist.init_process_group("nccl" if cuda else "gloo", device_id=picked if cuda else None)
+    try:
+        yield Processes(picked, dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,79 @@
+"""Losses and accuracies of a bank on a split."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from ..accuracy import label_ranks
+from .bank import Bank
+from .processes import Processes
+from .rows import Rows
+
+# Logits that are held at once.
+_LOGITS = 2**25
+_ROWS = 16384
+
+
+@torch.inference_mode()
+def label_ranks_of(bank: Bank, state: Mapping[str, Tensor], rows: Rows, processes: Processes) -> tuple[Tensor, Tensor]:
+    """Score every row of a split in float32; each process takes its share.
+
+    Args:
+        bank: The heads.
+        state: Their parameters, by name, in place of the bank's own.
+        rows: The split.
+        processes: Who shares the work.
+
+    Returns:
+        Rank of the label ``(H, N)`` int64, see `label_ranks`, and mean losses ``(H,)``, both on the device.
+    """
+    total = len(rows.labels)
+    ranks, losses = [], torch.zeros(bank.size, dtype=torch.float64, device=processes.device)
+    classes = bank.head.num_classes
+    size = min(_ROWS, max(_LOGITS // (bank.size * classes), 64))
+    for features, labels in rows.blocks(size, processes.rank, processes.count):
+        logits = functional_call(bank.head, dict(state), (features.float(),)).view(bank.size, len(labels), -1)
+        ranks.append(label_ranks(logits.flatten(0, 1), labels.repeat(bank.size)).view(bank.size, -1))
+        losses += torch.cat([found.double().sum(1) for found in bank.losses(logits, labels)])
+    shares = torch.cat(ranks, dim=1) if ranks else rows.labels.new_empty(bank.size, 0)
+    processes.sum(losses)
+    return processes.gather(shares, total), losses / total
+
+
+def accuracies(ranks: Tensor, loss: float, weights: Sequence[float], num_classes: int) -> dict[str, Any]:
+    """The row of one head: ``n``, ``loss``, ``top1`` and ``top5`` as shares, and the ``score`` that `weights` make.
+
+    Args:
+        ranks: ``(N,)`` rank of the label in every row.
+        loss: Mean loss.
+        weights: Of top-1, top-2, ... in the score.
+        num_classes: C; with fewer than five there is no ``top5``.
+    """
+    return {
+        "n": len(ranks),
+        "loss": loss,
+        "top1": _share(ranks, 1),
+        "top5": _share(ranks, 5) if num_classes >= 5 else None,
+        "score": sum(weight * _share(ranks, k) for k, weight in enumerate(weights, start=1) if weight),
+    }
+
+
+def _share(ranks: Tensor, k: int) -> float:
+    return float((ranks < k).double().mean())
+
+
+@contextmanager
+def tf32(device: torch.device) -> Iterator[None]:
+    """Let float32 products on a CUDA device round their inputs to TF32: for training, not for what is reported."""
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    if device.type == "cuda":
+        matmul.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before
