@@ -59,7 +59,7 @@ class Classifier(nn.Module):
         self.example_dtype = torch.float32
         if backbone is not None:
             self._put_before(head, copy.deepcopy(backbone), input_format)
-        self.head = copy.deepcopy(head)
+        self.head: Head = copy.deepcopy(head)
         self.k = min(TOP_K, head.num_classes)
         self.eval().requires_grad_(False).to("cpu")
         for module in self.modules():
@@ -79,6 +79,12 @@ class Classifier(nn.Module):
             self.example_shape = (height, width, 3)
             self.example_dtype = torch.uint8
         self.body.append(Normalize(backbone.preprocessing)).append(backbone)
+
+    def folded(self) -> "Classifier":
+        """The classifier as it is written: its head folded, all before it shared with this one."""
+        other = Classifier(self.head.folded())
+        other.body, other.example_shape, other.example_dtype = self.body, self.example_shape, self.example_dtype
+        return other
 
     def forward(self, inputs: Tensor) -> Answer:
         """Classify a batch of pixels or features."""

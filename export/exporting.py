@@ -76,11 +76,12 @@ def export_classifier(
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
         classifier = Classifier(run.head, backbone, input_format)
         cached = _compare_features(run, classifier, metadata, held_out) if data is None else None
+        written = classifier.folded()
         for name in formats:
-            _write(name, classifier, metadata, folder, opset)
+            _write(name, written, metadata, folder, opset)
         models = [open_model(folder / MODEL_FILES[name]) for name in formats]
         proofs = prove(classifier, models, held_out, batch_size, tolerance)
-        manifest = _manifest(run, metadata, classifier, backbone, proofs, held_out)
+        manifest = _manifest(run, metadata, written, backbone, proofs, held_out)
         write_labels(list(metadata.labels), folder / LABELS)
         write_json(folder / PARITY, _parity(proofs, held_out, cached))
         (folder / CARD).write_text(model_card(Path(out).name, manifest, metadata, proofs), encoding="utf-8")
@@ -103,6 +104,7 @@ def _metadata(run: Run, input_format: str) -> Metadata:
         preprocessing=Preprocessing.from_dict(run.record["backbone"]["preprocessing"]),
         backbone=identity(run.record["backbone"]),
         feature_set=run.record["features"]["fingerprint"],
+        head=run.head.kind,
     )
 
 
@@ -160,6 +162,7 @@ def _manifest(
         "backbone": run.record["backbone"],
         "head": {
             "kind": run.head.kind,
+            "options": run.head.options,
             "in_features": run.head.in_features,
             "num_classes": run.head.num_classes,
             "sha256": run.record["head_sha256"],

@@ -22,6 +22,7 @@ KEYS = (
     "backbone",
     "backbone_weights_sha256",
     "feature_set",
+    "head",
 )
 
 
@@ -42,6 +43,7 @@ class Metadata:
             of those features saw.
         backbone: What identifies the backbone: see `identity`.
         feature_set: Fingerprint of the feature set that the head was trained on.
+        head: The kind of head that was trained.
         version: The headsmith that wrote the file.
     """
 
@@ -50,6 +52,7 @@ class Metadata:
     preprocessing: Preprocessing
     backbone: dict[str, Any]
     feature_set: str
+    head: str = "linear"
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -84,6 +87,7 @@ class Metadata:
             json.dumps(self.backbone, ensure_ascii=False),
             str(self.backbone["weights_sha256"]),
             self.feature_set,
+            self.head,
         )
         return dict(zip(KEYS, values, strict=True))
 
@@ -109,6 +113,7 @@ class Metadata:
                 preprocessing=Preprocessing.from_dict(json.loads(values["preprocessing"])),
                 backbone=json.loads(values["backbone"]),
                 feature_set=values["feature_set"],
+                head=values.get("head") or "linear",  # the only kind that the first files knew
                 version=values["headsmith_version"],
             )
         except (KeyError, json.JSONDecodeError) as error:

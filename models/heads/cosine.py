@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from .affine import affine
 from .head import Head, seeded_normal
+from .norm_linear import NormLinear, unit
 
 FIRST_SCALE = 10.0
 SMALLEST_WEIGHT = 1e-3
-SMALLEST_FEATURE = 1e-12
 
 
 class Cosine(Head):
@@ -44,11 +44,16 @@ class Cosine(Head):
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits ``(N, C)`` or ``(H, N, C)`` of features ``(N, D)``."""
+        return affine(unit(features), self._scaled())
+
+    @torch.no_grad()
+    def folded(self) -> Head:
+        """A `NormLinear` on features of unit length."""
+        head = NormLinear(self.in_features, self.num_classes, norm="unit").to(self.weight)
+        head.weight.copy_(self._scaled())
+        return head.train(self.training)
+
+    def _scaled(self) -> Tensor:
+        """The directions of the classes times the scale."""
         directions = nn.functional.normalize(self.weight, dim=-1, eps=SMALLEST_WEIGHT)
-        return affine(unit(features), directions * self.log_scale.exp()[..., None, None])
-
-
-def unit(features: Tensor) -> Tensor:
-    """Features ``(N, D)`` of length 1, in their dtype; a zero feature stays zero."""
-    wide = features if features.dtype == torch.float64 else features.float()
-    return nn.functional.normalize(wide, dim=-1, eps=SMALLEST_FEATURE).to(features.dtype)
+        return directions * self.log_scale.exp()[..., None, None]

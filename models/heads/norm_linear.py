@@ -10,9 +10,10 @@ from .affine import affine
 from .head import Head
 from .linear import Linear
 
-NORMS = ("standard", "layer")
+NORMS = ("standard", "layer", "unit")
 STD_FLOOR = 1e-3
 EPSILON = 1e-6
+SMALLEST_FEATURE = 1e-12
 
 
 class NormLinear(Head):
@@ -20,13 +21,13 @@ class NormLinear(Head):
 
     ``standard``: every feature minus its mean, over its standard deviation, both of the training rows (see
     `fit_statistics`). ``layer``: every row minus its mean, over its standard deviation, times ``scale`` plus ``shift``
-    (Ba, Kiros, Hinton 2016), which are learned.
+    (Ba, Kiros, Hinton 2016), which are learned. ``unit``: every row over its Euclidean length.
 
     Args:
         in_features: D, the width of a feature.
         num_classes: C, the number of logits.
         bank: H, for a bank of heads.
-        norm: ``standard`` or ``layer``.
+        norm: ``standard``, ``layer`` or ``unit``.
         elementwise: Whether ``layer`` has its scale and shift; an exported one has them in its weights.
 
     Raises:
@@ -56,7 +57,7 @@ class NormLinear(Head):
             self.std: Tensor
             self.register_buffer("mean", torch.zeros(in_features))
             self.register_buffer("std", torch.ones(in_features))
-        elif elementwise:
+        elif self.elementwise:
             self.scale = self._parameter(in_features)
             self.shift = self._parameter(in_features)
             nn.init.ones_(self.scale)
@@ -64,7 +65,7 @@ class NormLinear(Head):
     @property
     def options(self) -> dict[str, Any]:
         """``norm`` and, where it is not the default, ``elementwise``."""
-        return {"norm": self.norm} | ({} if self.elementwise or self.norm == "standard" else {"elementwise": False})
+        return {"norm": self.norm} | ({} if self.elementwise or self.norm != "layer" else {"elementwise": False})
 
     def reset(self, seed: int = 0) -> None:
         """Weights, bias and shift from zeros, scale from ones; statistics stay."""
@@ -80,6 +81,8 @@ class NormLinear(Head):
         """What the weights see: features ``(N, D)``, computed in float32 or wider, in the features' dtype."""
         if self.norm == "standard":
             return ((features - self.mean) / self.std).to(features.dtype)
+        if self.norm == "unit":
+            return unit(features)
         return nn.functional.layer_norm(features, (self.in_features,), eps=EPSILON)
 
     def _inner(self) -> tuple[Tensor, Tensor]:
@@ -114,7 +117,7 @@ class NormLinear(Head):
 
     @torch.no_grad()
     def start_from(self, weight: Tensor, bias: Tensor) -> None:
-        """Take over an affine classifier of the features as they are; ``layer`` cannot."""
+        """Take over an affine classifier of the features as they are; only ``standard`` can."""
         if self.norm != "standard":
             raise InputError(
                 f"--norm {self.norm}: cannot start from an affine classifier; use --norm standard or --head linear"
@@ -127,9 +130,11 @@ class NormLinear(Head):
         if self.norm == "standard":
             head: Linear | NormLinear = Linear(self.in_features, self.num_classes)
             weight, bias = self._affine()
-        else:
+        elif self.elementwise:
             head = NormLinear(self.in_features, self.num_classes, norm=self.norm, elementwise=False)
             weight, bias = self._inner()
+        else:
+            return self
         head.to(self.weight)
         head.weight.copy_(weight)
         head.bias.copy_(bias)
@@ -144,3 +149,9 @@ class NormLinear(Head):
         """Set weight and bias such that the function of features as they are has these, in float64."""
         self.weight.copy_(weight * self.std.double())
         self.bias.copy_(bias + weight @ self.mean.double())
+
+
+def unit(features: Tensor) -> Tensor:
+    """Features ``(N, D)`` of Euclidean length 1, computed in float32 or wider, in their dtype; zeros stay zeros."""
+    wide = features if features.dtype == torch.float64 else features.float()
+    return (wide / wide.norm(dim=-1, keepdim=True).clamp(min=SMALLEST_FEATURE)).to(features.dtype)

@@ -7,6 +7,7 @@ KINDS = {
     "linear": ("linear", {}),
     "standard": ("norm_linear", {"norm": "standard"}),
     "layer": ("norm_linear", {"norm": "layer"}),
+    "unit": ("norm_linear", {"norm": "unit"}),
     "cosine": ("cosine", {}),
     "mlp": ("mlp", {"hidden": 9}),
 }

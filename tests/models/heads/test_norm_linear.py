@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from torch import nn
 
 from headsmith.models import InputError
-from headsmith.models.heads import Cosine, Linear, NormLinear, build_head
+from headsmith.models.heads import MLP, Cosine, Linear, NormLinear, build_head
 
 
 def filled(norm, in_features=6, num_classes=4):
@@ -51,8 +51,22 @@ def test_layer_folds_its_scale_and_shift():
     assert folded.folded()(features).equal(folded(features))
 
 
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_unit_is_the_length_one_of_scikit_learn(scale):
+    head, features = filled("unit"), scale * torch.randn(5, 6, dtype=torch.float64)
+    torch.testing.assert_close(head.normalised(features), torch.from_numpy(normalize(features)), atol=1e-12, rtol=0)
+    assert head.normalised(torch.zeros(1, 6)).tolist() == [[0] * 6]
+
+
+def test_cosine_folds_into_a_linear_head_on_unit_features():
+    head, features = Cosine(6, 4).double(), torch.randn(9, 6, dtype=torch.float64)
+    folded = head.folded()
+    assert (folded.kind, folded.options) == ("norm_linear", {"norm": "unit"})
+    torch.testing.assert_close(folded(features), head(features), atol=1e-10, rtol=0)
+
+
 def test_other_heads_fold_into_themselves():
-    for head in (Linear(3, 2), Cosine(3, 2)):
+    for head in (Linear(3, 2), MLP(3, 2), filled("unit")):
         assert head.folded() is head
 
 
@@ -97,7 +111,7 @@ def test_half_features_are_normalised_in_float32():
 
 
 def test_options_that_are_none():
-    with pytest.raises(InputError, match="--norm: 'batch' is not known; expected one of standard, layer"):
+    with pytest.raises(InputError, match="--norm: 'batch' is not known; expected one of standard, layer, unit"):
         NormLinear(3, 2, norm="batch")
     with pytest.raises(InputError, match="--head linear: options .*'norm'.* do not fit it"):
         build_head("linear", 3, 2, norm="layer")
