@@ -45,8 +45,8 @@ class Optimizer:
             scale: What to multiply the gradients by.
         """
         step = self.first_step + position
-        if scale != 1:
-            gradients = [gradient * scale for gradient in gradients]
+        # The fused updates read memory as it lies, and the gradients of a bank's weights lie transposed.
+        gradients = [gradient.contiguous() if scale == 1 else (gradient * scale).contiguous() for gradient in gradients]
         for head, (rate, decay) in enumerate(zip(self.rates, self.decays, strict=True)):
             own = [[tensor[head] for tensor in tensors] for tensors in (self.parameters, gradients)]
             moments = [[tensor[head] for tensor in tensors] for tensors in self.state.values()]
