@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def _result(
     top1, top5 = top_k(measured.ranks, 1, classes), top_k(measured.ranks, 5, classes)
     if top1 is None:
         raise InputError(f"{bundle.path}: a classifier without classes")
-    recipe = bundle.preprocessing
+    recipe = None if bundle.manifest["preprocessing"] is None else bundle.preprocessing
     return EvalResult(
         model=str(bundle.path),
         file=FILE,
@@ -111,14 +112,14 @@ def _result(
             label_share=_largest_share(measured.labels),
             not_finite=measured.not_finite,
             inconsistent=measured.inconsistent,
-            trained_on=_trained_on(Path(held_out.name), Path(bundle.manifest["features"]["source"]["source"])),
+            trained_on=_trained_on(Path(held_out.name), bundle.manifest["features"]["source"]),
         ),
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
         num_classes=classes,
-        image_size=None if bundle.head_only else recipe.crop_size[0],
-        crop_pct=recipe.crop_pct,
-        interpolation=recipe.interpolation,
+        image_size=None if bundle.head_only else bundle.preprocessing.crop_size[0],
+        crop_pct=recipe and recipe.crop_pct,
+        interpolation=recipe and recipe.interpolation,
         parameters=bundle.manifest["parameters"],
         data=held_out.name,
         data_sha256=held_out.fingerprint,
@@ -131,8 +132,11 @@ def _result(
     )
 
 
-def _trained_on(data: Path, source: Path) -> bool:
-    """Whether ``data`` lies in the training split of the folder that the features came from."""
+def _trained_on(data: Path, origin: dict[str, Any] | None) -> bool:
+    """Whether ``data`` lies in the training split of the folder that the features came from, if that is known."""
+    if origin is None:
+        return False
+    source = Path(origin["source"])
     inside = data.relative_to(source).parts if data.is_relative_to(source) else ()
     return bool(inside) and split_called(inside[0]) == "train"
 

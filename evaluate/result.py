@@ -33,8 +33,8 @@ class EvalResult:
         out: Folder with these results as JSON and CSV.
         num_classes: C, the number of logits.
         image_size: Crop edge in pixels; ``None`` for a head alone.
-        crop_pct: Crop edge over resized edge.
-        interpolation: Of the resize.
+        crop_pct: Crop edge over resized edge; ``None`` where nobody knows the backbone of the features.
+        interpolation: Of the resize, or ``None``.
         parameters: Numbers in backbone and head.
         data: Where the inputs come from.
         data_sha256: Fingerprint of classes, ids, labels and contents.
@@ -66,8 +66,8 @@ class EvalResult:
     unreadable: list[dict[str, str]]
     num_classes: int
     image_size: int | None
-    crop_pct: float
-    interpolation: str
+    crop_pct: float | None
+    interpolation: str | None
     parameters: int
     data: str
     data_sha256: str
@@ -89,7 +89,7 @@ class EvalResult:
             "top5": _round(top5),
             "top5_err": None if top5 is None else _round(100 - top5),
             "param_count": round(self.parameters / 1e6, 2),
-            "crop_pct": round(self.crop_pct, 3),
+            "crop_pct": None if self.crop_pct is None else round(self.crop_pct, 3),
             "interpolation": self.interpolation,
             "n": self.n,
         }

@@ -36,7 +36,13 @@ class Bundle:
 
     @cached_property
     def preprocessing(self) -> Preprocessing:
-        """What stands before the files (resize, crop) and inside them (scale, mean, std)."""
+        """What stands before the files (resize, crop) and inside them (scale, mean, std).
+
+        Raises:
+            InputError: The files take features of a backbone that nobody knows.
+        """
+        if self.manifest["preprocessing"] is None:
+            raise InputError(f"{self.path}: takes features whose backbone is not known, it cannot take images")
         return Preprocessing.from_dict(self.manifest["preprocessing"])
 
     @property
@@ -77,7 +83,8 @@ class Bundle:
         if name not in self.manifest["files"]:
             raise InputError(f"{self.path}: holds no {name}; export it again with --format {format}")
         model = open_model(self.path / name, provider=provider, threads=threads)
-        if list(model.metadata.labels) != self.class_names or model.metadata.preprocessing != self.preprocessing:
+        expected = (self.class_names, self.manifest["preprocessing_sha256"])
+        if (list(model.metadata.labels), model.metadata.preprocessing_sha256) != expected:
             raise InputError(f"{model.path}: its labels or preprocessing are not those of {MANIFEST}; export it again")
         return model
 

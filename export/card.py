@@ -30,13 +30,18 @@ def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
     head, loss = manifest["head"], manifest["training"]["loss"]
     takes = "features of" if metadata.head_only else "RGB images through"
     return (
-        f"# {name}\n\nAn image classifier with {head['num_classes']} classes, {takes} a frozen "
-        f"`{metadata.backbone['spec']}` backbone; its {head['kind']} head was trained with the "
+        f"# {name}\n\nAn image classifier with {head['num_classes']} classes, {takes} {_backbone(metadata)}; "
+        f"its {head['kind']} head was trained with the "
         f"`{loss}` loss by headsmith {metadata.version}.\n\n"
         "- `labels.txt`: the class names, one a line, in the order of the logits\n"
         "- `manifest.json`: preprocessing, origin, settings, versions and the hash of every file\n"
         "- `parity.json`: every comparison of the files with the Python module"
     )
+
+
+def _backbone(metadata: Metadata) -> str:
+    spec = metadata.backbone["spec"]
+    return f"a frozen `{spec}` backbone" if spec else "a backbone that was not named (the features were imported)"
 
 
 def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
@@ -64,7 +69,7 @@ def _usage(metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
         return f"## Use\n\n{takes} {outputs}{warning}"
     shape, _ = PIXELS[metadata.input_format]
     takes = (
-        f"Input `pixel_values`: {shape.format(*metadata.preprocessing.crop_size)}, RGB in 0..255 after resize and "
+        f"Input `pixel_values`: {shape.format(*metadata.recipe.crop_size)}, RGB in 0..255 after resize and "
         "crop; scale, mean and standard deviation are inside the file."
     )
     code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```\n\n{SIXTEEN_BIT}"
@@ -78,7 +83,7 @@ SIXTEEN_BIT = (
 
 def snippet(metadata: Metadata) -> str:
     """Python that classifies ``photo.jpg`` with nothing but onnxruntime, numpy and PIL."""
-    recipe = metadata.preprocessing
+    recipe = metadata.recipe
     height, width = recipe.crop_size
     _, array = PIXELS[metadata.input_format]
     return f"""import json
@@ -123,10 +128,14 @@ def _parity(proofs: Mapping[str, Proof]) -> str:
 def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
     test = manifest["results"]["test"]
     top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
+    weights = metadata.backbone["weights_sha256"]
+    backbone = (
+        f"- backbone weights: sha256 `{weights}`\n- preprocessing: sha256 `{metadata.preprocessing_sha256}`\n"
+        if weights
+        else ""
+    )
     return (
-        "## Origin\n\n"
-        f"- backbone weights: sha256 `{metadata.backbone['weights_sha256']}`\n"
-        f"- preprocessing: sha256 `{metadata.preprocessing.digest}`\n"
+        f"## Origin\n\n{backbone}"
         f"- labels: sha256 `{metadata.labels_sha256}`\n"
         f"- feature set: `{metadata.feature_set}`\n"
         f"- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"

@@ -98,11 +98,12 @@ def _check_formats(formats: Sequence[str]) -> None:
 
 
 def _metadata(run: Run, input_format: str) -> Metadata:
+    backbone = run.record["backbone"]
     return Metadata(
         labels=check_labels(run.class_names, run.head.num_classes, str(run.path)),
         input_format=input_format,
-        preprocessing=Preprocessing.from_dict(run.record["backbone"]["preprocessing"]),
-        backbone=identity(run.record["backbone"]),
+        preprocessing=backbone and Preprocessing.from_dict(backbone["preprocessing"]),
+        backbone=identity(backbone, run.head.in_features),
         feature_set=run.record["features"]["fingerprint"],
         head=run.head.kind,
     )
@@ -112,7 +113,7 @@ def _held_out(run: Run, metadata: Metadata, data: str | Path | None) -> HeldOut:
     features = run.record["features"]
     if metadata.head_only:
         return held_out_features(data or features["path"], metadata, metadata.labels)
-    return held_out_images(data, run.record, metadata.labels, metadata.preprocessing)
+    return held_out_images(data, run.record, metadata.labels, metadata.recipe)
 
 
 def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:
@@ -147,8 +148,8 @@ def _manifest(
         "format_version": FORMAT_VERSION,
         "labels": list(metadata.labels),
         "labels_sha256": metadata.labels_sha256,
-        "preprocessing": metadata.preprocessing.to_dict(),
-        "preprocessing_sha256": metadata.preprocessing.digest,
+        "preprocessing": metadata.preprocessing and metadata.preprocessing.to_dict(),
+        "preprocessing_sha256": metadata.preprocessing_sha256,
         "input": {
             "name": metadata.input_name,
             "format": metadata.input_format,

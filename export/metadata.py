@@ -26,9 +26,13 @@ KEYS = (
 )
 
 
-def identity(record: dict[str, Any]) -> dict[str, Any]:
-    """What of a backbone's record identifies it anywhere; paths of the machine that made it stay behind."""
-    return {key: record[key] for key in ("spec", "tap", "feature_dim", "weights_sha256")}
+def identity(record: dict[str, Any] | None, feature_dim: int) -> dict[str, Any]:
+    """What of a backbone's record identifies it anywhere; paths of the machine that made it stay behind.
+
+    Of a backbone that nobody knows (imported features) it is D, and ``None`` for the rest.
+    """
+    known = record or {"feature_dim": feature_dim}
+    return {key: known.get(key) for key in ("spec", "tap", "feature_dim", "weights_sha256")}
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Metadata:
         input_format: ``float-nchw``: float32 RGB ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: uint8 RGB
             ``(N, H, W, 3)``; ``features``: float32 ``(N, D)``, a head alone.
         preprocessing: Resize and crop before the file, normalisation inside it. With ``features``: what the backbone
-            of those features saw.
+            of those features saw, ``None`` where nobody knows it.
         backbone: What identifies the backbone: see `identity`.
         feature_set: Fingerprint of the feature set that the head was trained on.
         head: The kind of head that was trained.
@@ -49,7 +53,7 @@ class Metadata:
 
     labels: tuple[str, ...]
     input_format: str
-    preprocessing: Preprocessing
+    preprocessing: Preprocessing | None
     backbone: dict[str, Any]
     feature_set: str
     head: str = "linear"
@@ -71,6 +75,25 @@ class Metadata:
         return FEATURES if self.head_only else "pixel_values"
 
     @property
+    def recipe(self) -> Preprocessing:
+        """The preprocessing of a file that takes pixels.
+
+        Raises:
+            InputError: Nobody knows it.
+        """
+        if self.preprocessing is None:
+            raise InputError(
+                "the features were imported without their backbone, so pixels cannot be classified: export features to "
+                "logits with --head-only, or import the features again with --backbone"
+            )
+        return self.preprocessing
+
+    @property
+    def preprocessing_sha256(self) -> str:
+        """A hash over the preprocessing; empty where nobody knows it."""
+        return "" if self.preprocessing is None else self.preprocessing.digest
+
+    @property
     def labels_sha256(self) -> str:
         """A hash over the class names in order: files with another order have another one."""
         return sha256_json(list(self.labels))
@@ -82,10 +105,10 @@ class Metadata:
             json.dumps(list(self.labels), ensure_ascii=False),
             self.labels_sha256,
             self.input_format,
-            json.dumps(self.preprocessing.to_dict()),
-            self.preprocessing.digest,
+            json.dumps(self.preprocessing and self.preprocessing.to_dict()),
+            self.preprocessing_sha256,
             json.dumps(self.backbone, ensure_ascii=False),
-            str(self.backbone["weights_sha256"]),
+            str(self.backbone["weights_sha256"] or ""),
             self.feature_set,
             self.head,
         )
@@ -107,10 +130,11 @@ class Metadata:
                 f"{where}: no headsmith metadata (labels, preprocessing); a recipe is never guessed, export it again"
             )
         try:
+            recipe = json.loads(values["preprocessing"])
             found = cls(
                 labels=tuple(json.loads(values["labels"])),
                 input_format=values["input_format"],
-                preprocessing=Preprocessing.from_dict(json.loads(values["preprocessing"])),
+                preprocessing=Preprocessing.from_dict(recipe) if recipe else None,
                 backbone=json.loads(values["backbone"]),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
@@ -120,6 +144,6 @@ class Metadata:
             raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
         check_labels(found.labels, len(found.labels), where)
         for key in ("labels_sha256", "preprocessing_sha256", "backbone_weights_sha256"):
-            if values.get(key) != found.to_strings()[key]:
+            if values.get(key, "") != found.to_strings()[key]:
                 raise InputError(f"{where}: metadata `{key}` does not fit the rest of the metadata; export it again")
         return found

@@ -4,6 +4,7 @@ from .batches import Batch, image_batches
 from .extraction import extract
 from .feature_set import FeatureSet
 from .image_set import ImageSet, open_images
+from .importing import import_features
 from .samples import Sample
 
-__all__ = ["Batch", "FeatureSet", "ImageSet", "Sample", "extract", "image_batches", "open_images"]
+__all__ = ["Batch", "FeatureSet", "ImageSet", "Sample", "extract", "image_batches", "import_features", "open_images"]

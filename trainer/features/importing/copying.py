@@ -1,7 +1,8 @@
 """Features from the files into the feature set: block by block, cast, checked, hashed."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,13 @@ class Statistics:
         self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
         self._hashes: dict[str, Any] = {}
 
+    def widen(self, low: float, high: float) -> None:
+        """Take note of the smallest and largest value of some rows."""
+        self._low, self._high = min(self._low, low), max(self._high, high)
+
     def add(self, split: str, block: torch.Tensor) -> None:
         """Take note of rows ``(n, D)`` of a split."""
-        low, high = torch.aminmax(block)
-        self._low, self._high = min(self._low, float(low)), max(self._high, float(high))
-        self._norms += float(torch.linalg.vector_norm(block, dim=1, dtype=torch.float32).double().sum())
+        self._norms += float(torch.linalg.vector_norm(block.float(), dim=1).double().sum())
         self._rows += len(block)
         self._hashes.setdefault(split, hashlib.sha256()).update(block.numpy().data)
 
@@ -56,12 +59,10 @@ def copy_features(chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink
         for one in chosen:
             first = start
             for block in one.features.blocks():
-                stored = _cast(block, dtype, one, start - first)
-                splits = rows.splits[start : start + len(block)]
-                for code in np.unique(splits):
-                    part = stored[torch.from_numpy(splits == code)] if (splits != code).any() else stored
-                    sinks[SPLITS[code]].append(part.numpy())
-                    statistics.add(SPLITS[code], part)
+                stored = _cast(block, dtype, one, start - first, statistics)
+                for split, part in _parts(stored, rows.splits[start : start + len(block)]):
+                    sinks[split].append(part.numpy())
+                    statistics.add(split, part)
                 start += len(block)
                 advance(len(block))
             if start - first != one.features.shape[0]:
@@ -71,14 +72,23 @@ def copy_features(chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink
     return statistics
 
 
-def _cast(block: Array, dtype: str, chosen: Chosen, first: int) -> torch.Tensor:
+def _parts(block: torch.Tensor, splits: Array) -> Iterator[tuple[str, torch.Tensor]]:
+    """The rows of each split in a block."""
+    for code in np.unique(splits):
+        here = np.flatnonzero(splits == code)
+        yield SPLITS[code], block if len(here) == len(block) else block.index_select(0, torch.from_numpy(here))
+
+
+def _cast(block: Array, dtype: str, chosen: Chosen, first: int, statistics: Statistics) -> torch.Tensor:
     where = f"{chosen.table.name}: {chosen.features.name}"
     if block.shape[1] != chosen.features.shape[1]:
         raise InputError(f"{where}: has {block.shape[1]} values in row {first}, expected {chosen.features.shape[1]}")
     values = torch.from_numpy(np.array(block, order="C"))
     stored = values.to(getattr(torch, dtype))
-    if not torch.stack(torch.aminmax(stored)).isfinite().all():
+    low, high = (float(bound) for bound in torch.aminmax(stored))
+    if not (math.isfinite(low) and math.isfinite(high)):
         _refuse(values, stored, where, first)
+    statistics.widen(low, high)
     return stored
 
 

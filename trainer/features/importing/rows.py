@@ -114,5 +114,5 @@ def _check_use(rows: Rows) -> None:
     for code, split in enumerate(SPLITS):
         if not (rows.splits == code).any():
             raise InputError(
-                f"no class has enough rows (or groups) to carve {split} out of train; add rows, or give {split}=FILE yourself"
+                f"no class has enough rows (or groups) to carve {split} out of train; add rows, or give {split}=FILE"
             )
