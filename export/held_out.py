@@ -12,7 +12,7 @@ from ..models.preprocessing import Preprocessing
 from ..trainer.features.batches import image_batches
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.image_set import ImageSet, open_images
-from ..trainer.features.request import fingerprint, request_parts
+from ..trainer.features.request import request_parts, same_images
 from .metadata import Metadata, identity
 from .runtime import Array
 
@@ -157,10 +157,12 @@ def _held_out_part(data: str | Path, origin: Mapping[str, Any], columns: dict[st
     if len(held_out) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images
     parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
-    return held_out if fingerprint(parts) == features["fingerprint"] else None
+    return held_out if same_images(parts, features["fingerprint"]) else None
 
 
-def _training_source(trained_on: dict[str, Any]) -> ImageSet:
+def _training_source(trained_on: dict[str, Any] | None) -> ImageSet:
+    if trained_on is None:
+        raise InputError("the features were imported, so their images are not known; name held-out images with --data")
     try:
         return open_images(**trained_on).split("test")
     except InputError as error:
@@ -177,9 +179,10 @@ def held_out_features(data: str | Path, metadata: Metadata, labels: Sequence[str
         InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
     """
     features = FeatureSet.load(data)
-    found, expected = identity(features.manifest["backbone"]), metadata.backbone
-    recipe = Preprocessing.from_dict(features.manifest["backbone"]["preprocessing"])
-    if found != expected or recipe.digest != metadata.preprocessing.digest:
+    backbone, expected = features.manifest["backbone"], metadata.backbone
+    found = identity(backbone, features.feature_dim)
+    recipe = Preprocessing.from_dict(backbone["preprocessing"]).digest if backbone else ""
+    if found != expected or recipe != metadata.preprocessing_sha256:
         raise InputError(
             f"{data}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; expected the "
             "same weights, tap and preprocessing"
@@ -191,6 +194,8 @@ def held_out_features(data: str | Path, metadata: Metadata, labels: Sequence[str
 
 
 def _brief(backbone: dict[str, Any]) -> str:
+    if backbone["spec"] is None:
+        return f"an unknown backbone (D = {backbone['feature_dim']})"
     return f"{backbone['spec']} (weights {backbone['weights_sha256'][:12]}, {backbone['tap']})"
 
 

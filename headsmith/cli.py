@@ -92,14 +92,26 @@ def extract(
     image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
-    batch_size: Annotated[int, typer.Option(help="Images a forward pass.")] = 64,
+    crops: Annotated[
+        int, typer.Option(help="Crops of a training image: 1, or 5 (the corners too); each is a row with the same id.")
+    ] = 1,
+    flip: Annotated[
+        bool, typer.Option("--flip/--no-flip", help="The mirror image of each crop of a training image is a row too.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(help="Crops a forward pass.")] = 64,
     workers: Annotated[int | None, typer.Option(help="Decoding threads.", show_default="usable cores")] = None,
     device: Device = "auto",
+    amp: Annotated[
+        bool,
+        typer.Option(
+            "--amp/--no-amp", help="Autocast to float16 on CUDA: faster, and no longer exactly the exported file's."
+        ),
+    ] = False,
     dtype: Annotated[str, typer.Option(help="How features are stored: float16 or float32.")] = "float16",
     strict: Strict = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compute the features of a set of images once."""
+    """Compute the features of a set of images once; several processes, and torchrun, share the work."""
     from .show import show_feature_set
     from .trainer import extract as run
 
@@ -112,9 +124,12 @@ def extract(
             image_size=image_size,
             image_column=image_column,
             label_column=label_column,
+            crops=crops,
+            flip=flip,
             batch_size=batch_size,
             workers=workers,
             device=device,
+            amp=amp,
             dtype=dtype,
             strict=strict,
             overwrite=overwrite,

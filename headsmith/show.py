@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,12 +37,18 @@ def show_json(value: Any) -> None:
 
 
 def show_feature_set(features: "FeatureSet") -> None:
-    """Rows per split, and what could not be read."""
+    """Rows per split, and what could not be read; of several processes under torchrun only the first says it."""
+    if os.environ.get("RANK", "0") != "0":
+        return
     rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest["splits"].items())
     console.print(
         f"[bold]{escape(str(features.path))}[/]  {len(features.class_names):,} classes, D = {features.feature_dim}, "
         f"{features.manifest['dtype']}\nrows: {rows}  ({escape(features.manifest['split_rule'])})"
     )
+    if "views" in features.manifest:
+        console.print(
+            f"a training image is {len(features.manifest['views'])} rows: {'; '.join(features.manifest['views'])}"
+        )
     _list_unreadable(features.manifest["unreadable"])
 
 

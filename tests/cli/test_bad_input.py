@@ -142,7 +142,7 @@ def test_an_unknown_loss_answers_with_near_names(tiny_run, tmp_path):
 @pytest.mark.parametrize(
     ("command", "step"),
     [
-        ("extract", "headsmith.trainer.features.extraction.gather"),
+        ("extract", "headsmith.trainer.features.filling.gather"),
         ("train", "headsmith.trainer.loop.label_ranks"),
         ("export", "headsmith.export.exporting.prove"),
         ("evaluate", "headsmith.evaluate.evaluation.measure"),

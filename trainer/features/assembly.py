@@ -43,8 +43,8 @@ def assemble(
     Raises:
         InputError: Unreadable images left a split empty or a class without training images.
     """
-    found = {shard.name: read_shard(partial / shard.name, shard, images) for shard in shards}
-    tables = {split: _join(shards, found, split) for split in SPLITS}
+    found = {shard.name: read_shard(partial / shard.name, shard, images, request) for shard in shards}
+    tables = {split: _with_views(_join(shards, found, split), shards, split) for split in SPLITS}
     unreadable = [entry for rows in found.values() for entry in rows.unreadable]
     _check_left(tables, images, unreadable)
     folder = partial / "assembled"
@@ -69,12 +69,24 @@ def publish(folder: Path, partial: Path, out: Path) -> None:
         shutil.rmtree(partial / "replaced", ignore_errors=True)
         out.rename(partial / "replaced")
     folder.rename(out)
-    shutil.rmtree(partial)
+    rest = partial.with_name(f".{partial.name}.done")
+    shutil.rmtree(rest, ignore_errors=True)
+    partial.rename(rest)  # in one step, so that no other process finds parts of it missing
+    shutil.rmtree(rest)
 
 
 def _join(shards: list[Shard], found: dict[str, ShardRows], split: str) -> pa.Table:
     tables = [found[shard.name].table.replace_schema_metadata() for shard in shards if shard.split == split]
     return pa.concat_tables(tables).combine_chunks()
+
+
+def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
+    """Add the number of its view to each row, where training images have several."""
+    views = {shard.split: shard.views for shard in shards}
+    if max(views.values()) == 1:
+        return table
+    numbers = np.arange(len(table), dtype=np.int64) % views[split]
+    return table.append_column("view", pa.array(numbers))
 
 
 def _check_left(tables: dict[str, pa.Table], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
@@ -93,13 +105,13 @@ def _check_left(tables: dict[str, pa.Table], images: ImageSet, unreadable: list[
 def _write_split(folder: Path, split: str, table: pa.Table, class_names: list[str], request: dict[str, Any]) -> None:
     """Let `datasets` write its side files for one row, then write all rows as one batch, which maps as one array."""
     kind = table.schema.field("features").type
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=class_names),
-            "features": datasets.List(datasets.Value(_dtype_name(table)), length=kind.list_size),
-        }
-    )
+    columns = {
+        "id": datasets.Value("string"),
+        "label": datasets.ClassLabel(names=class_names),
+        "features": datasets.List(datasets.Value(_dtype_name(table)), length=kind.list_size),
+        "view": datasets.Value("int64"),
+    }
+    features = datasets.Features({name: columns[name] for name in table.column_names})
     table = table.cast(features.arrow_schema)
     mark = sha256_json([fingerprint(request), split])[:16]
     first = datasets.Dataset(table.slice(0, 1), split=datasets.NamedSplit(split), fingerprint=mark)
@@ -129,7 +141,8 @@ def _manifest(
     unreadable: list[dict[str, str]],
 ) -> dict[str, Any]:
     rows = {split: len(table) for split, table in tables.items()}
-    seconds = sum(shard.seconds for shard in shards)
+    seconds = _elapsed(shards)
+    readable = len(images) - len(unreadable)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -146,16 +159,26 @@ def _manifest(
         },
         "feature_dim": backbone["feature_dim"],
         "dtype": _dtype_name(tables["train"]),
+        **{key: request[key] for key in ("amp", "views") if key in request},
         "l2_normalised": False,
         "unreadable": unreadable,
         "statistics": {
             **_statistics(list(tables.values())),
             "seconds": round(seconds, 3),
-            "images_per_second": round(sum(rows.values()) / seconds, 1),
+            "images_per_second": round(readable / seconds, 1),
         },
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _elapsed(shards: list[ShardRows]) -> float:
+    """Seconds in which at least one process worked: what several did at once counts once, pauses do not."""
+    total, until = 0.0, float("-inf")
+    for began, ended in sorted((shard.began, shard.began + shard.seconds) for shard in shards):
+        total += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return max(total, 1e-9)
 
 
 def _dtype_name(table: pa.Table) -> str:

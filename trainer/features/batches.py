@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from ...models.errors import InputError
 from ...models.images import UnreadableImage
@@ -17,6 +18,7 @@ from .samples import Sample
 from .threads import default_workers, ordered_map
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+AHEAD = 256
 _log = logging.getLogger(__name__)
 
 
@@ -60,7 +62,8 @@ def image_batches(
     """
     check_at_least_one("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
-    with closing(decode(images, range(len(images)), preprocessing, workers)) as decoded:
+    decoded = decode(images, range(len(images)), lambda image, _: preprocessing(image), workers)
+    with closing(decoded):
         while window := list(islice(decoded, batch_size)):
             batch = gather(window, strict, report)
             if batch.ids:
@@ -68,25 +71,37 @@ def image_batches(
 
 
 def decode(
-    images: ImageSet, indices: Iterable[int], preprocessing: Preprocessing, workers: int | None = None
+    images: ImageSet,
+    indices: Iterable[int],
+    prepare: Callable[[Image.Image, str], Pixels],
+    workers: int | None = None,
+    *,
+    ahead: int = AHEAD,
 ) -> Generator[tuple[Sample, Pixels | UnreadableImage], None, None]:
-    """Decode, resize and crop images in threads, in the order of ``indices``.
+    """Decode images in threads and prepare their pixels, in the order of ``indices``.
 
-    PIL lets other threads run while it decodes and scales. At most 256 images wait, after the crop.
+    PIL lets other threads run while it decodes and scales. At most ``ahead`` images wait, after the crop.
+
+    Args:
+        images: Where they are.
+        indices: Which; drawn as decoding gets there.
+        prepare: From an image and its split to pixels, uint8.
+        workers: Threads; by default one for each CPU that this process may use.
+        ahead: How many may be begun before their turn.
 
     Yields:
-        The sample, and its pixels ``(H, W, 3)`` or why it has none.
+        The sample, and its pixels or why it has none.
     """
     threads = default_workers() if workers is None else workers
     check_at_least_one("--workers", threads)
 
     def one(index: int) -> tuple[Sample, Pixels | UnreadableImage]:
         try:
-            return images.samples[index], preprocessing(images.read(index))
+            return images.samples[index], prepare(images.read(index), images.samples[index].split)
         except UnreadableImage as error:
             return images.samples[index], error
 
-    return ordered_map(one, indices, threads, ahead=256)
+    return ordered_map(one, indices, threads, ahead=ahead)
 
 
 def gather(

@@ -1,6 +1,7 @@
 """Extracted features on their way: one Arrow file for some hundred images, each there whole or not at all."""
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import torch
 from ...models.errors import InputError
 from ...models.files import new_file, read_json, write_json
 from .image_set import ImageSet
-from .request import differences
+from .request import differences, fingerprint
 from .samples import SPLITS
 
 SHARD_ROWS = 512
+REQUEST = "request.json"
 _DTYPES = {torch.float16: pa.float16(), torch.float32: pa.float32()}
 
 
@@ -27,11 +29,13 @@ class Shard:
         split: Their split.
         name: The file's name.
         indices: Their places in the image set.
+        views: Rows that each of them becomes.
     """
 
     split: str
     name: str
     indices: range
+    views: int = 1
 
 
 @dataclass(frozen=True)
@@ -39,26 +43,41 @@ class ShardRows:
     """What a shard holds.
 
     Attributes:
-        table: Columns id, label and features, one row for each readable image.
+        table: Columns id, label and features; one row for each view of each readable image.
         unreadable: ``{id, reason}`` of the others.
+        began: When it was begun, in seconds since 1970.
         seconds: How long it took.
     """
 
     table: pa.Table
     unreadable: list[dict[str, str]]
+    began: float
     seconds: float
 
 
-def plan(images: ImageSet) -> list[Shard]:
-    """Cut an image set into shards; none spans two splits."""
+def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
+    """Cut an image set into shards of ``SHARD_ROWS`` images; none spans two splits.
+
+    Args:
+        images: The images.
+        train_views: Rows that a training image becomes; others become one.
+    """
     places = {split: [place for place, s in enumerate(images.samples) if s.split == split] for split in SPLITS}
     return [
         Shard(
-            split, f"{split}-{number:06d}.arrow", range(rows[first], rows[min(first + SHARD_ROWS, len(rows)) - 1] + 1)
+            split,
+            f"{split}-{number:06d}.arrow",
+            range(rows[first], rows[min(first + SHARD_ROWS, len(rows)) - 1] + 1),
+            train_views if split == "train" else 1,
         )
         for split, rows in places.items()
         for number, first in enumerate(range(0, len(rows), SHARD_ROWS))
     ]
+
+
+def noted(request: dict[str, Any]) -> dict[str, Any]:
+    """What an unfinished extraction notes of itself."""
+    return request | {"shard_rows": SHARD_ROWS}
 
 
 def open_partial(folder: Path, request: dict[str, Any]) -> None:
@@ -67,10 +86,10 @@ def open_partial(folder: Path, request: dict[str, Any]) -> None:
     Raises:
         InputError: It was begun with something else, or is something else.
     """
-    expected = request | {"shard_rows": SHARD_ROWS}
-    path = folder / "request.json"
+    expected = noted(request)
+    path = folder / REQUEST
     if not path.exists() and folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
-        raise InputError(f"{folder}: is in the way and not an unfinished extraction (no request.json); move it away")
+        raise InputError(f"{folder}: is in the way and not an unfinished extraction (no {REQUEST}); move it away")
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         write_json(path, expected)
@@ -85,25 +104,30 @@ def open_partial(folder: Path, request: dict[str, Any]) -> None:
 
 def write_shard(
     path: Path,
-    ids: list[str],
-    labels: np.ndarray[Any, np.dtype[np.int64]],
-    features: torch.Tensor,
+    rows: tuple[list[str], np.ndarray[Any, np.dtype[np.int64]], torch.Tensor],
     unreadable: list[dict[str, str]],
-    seconds: float,
+    began: float,
+    request: dict[str, Any],
 ) -> None:
     """Write one shard atomically.
 
     Args:
         path: The file.
-        ids: N sample ids.
-        labels: ``(N,)``, int64.
-        features: ``(N, D)``, float16 or float32, on the CPU.
+        rows: N sample ids; labels ``(N,)``; features ``(N, D)``, float16 or float32, on the CPU.
         unreadable: ``{id, reason}`` of the images that were left out.
-        seconds: How long it took.
+        began: When it was begun, in seconds since 1970; it took until now.
+        request: The parts that decide the features.
     """
+    ids, labels, features = rows
     kind = _DTYPES[features.dtype]
     values = pa.FixedSizeListArray.from_arrays(pa.array(features.numpy().reshape(-1), kind), features.shape[1])
-    metadata = {"unreadable": json.dumps(unreadable), "seconds": json.dumps(seconds)}
+    notes = {
+        "unreadable": unreadable,
+        "began": began,
+        "seconds": max(time.time() - began, 0.0),
+        "request": fingerprint(request),
+    }
+    metadata = {key: json.dumps(value) for key, value in notes.items()}
     columns = {"id": pa.array(ids, pa.string()), "label": pa.array(labels, pa.int64()), "features": values}
     write_table(path, pa.table(columns).replace_schema_metadata(metadata))
 
@@ -118,20 +142,21 @@ def write_table(path: Path, table: pa.Table) -> None:
         writer.write_table(table.combine_chunks())
 
 
-def read_shard(path: Path, shard: Shard, images: ImageSet) -> ShardRows:
-    """Map a shard from disk and check that it holds every one of its images once, in order.
+def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, Any]) -> ShardRows:
+    """Map a shard from disk and check that it holds every one of its images once a view, in order.
 
     Raises:
-        InputError: It does not, or is damaged.
+        InputError: It does not, is damaged, or belongs to another request.
     """
     try:
         table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-        metadata = table.schema.metadata
-        unreadable, seconds = json.loads(metadata[b"unreadable"]), json.loads(metadata[b"seconds"])
-    except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
+        notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
+        unreadable, began, seconds, made_for = (notes[key] for key in ("unreadable", "began", "seconds", "request"))
+    except (pa.ArrowInvalid, OSError, KeyError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: damaged ({error}); delete it and run the command again") from error
     left_out = {entry["id"] for entry in unreadable}
-    expected = [images.samples[index].id for index in shard.indices]
-    if table["id"].to_pylist() != [name for name in expected if name not in left_out]:
+    names = [images.samples[index].id for index in shard.indices]
+    expected = [name for name in names if name not in left_out for _ in range(shard.views)]
+    if table["id"].to_pylist() != expected or made_for != fingerprint(request):
         raise InputError(f"{path}: holds other images than expected; delete it and run the command again")
-    return ShardRows(table, unreadable, seconds)
+    return ShardRows(table, unreadable, began, seconds)

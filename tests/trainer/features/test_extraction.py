@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import timm
 import torch
-from filelock import FileLock
 from PIL import Image
 from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
@@ -239,15 +238,6 @@ def test_nothing_is_printed(folder, tiny_backbone, tmp_path, capfd, caplog):
         assert isinstance(extract(folder, out=tmp_path / "set", **tiny_backbone._asdict()), FeatureSet)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
-
-
-def test_two_extractions_do_not_write_one_output(image_folder, tiny_backbone, tmp_path):
-    images = image_folder({"cat": 4, "dog": 4})
-    (tmp_path / "set").parent.mkdir(exist_ok=True)
-    with FileLock(tmp_path / ".set.lock"), pytest.raises(InputError, match="another extraction is writing it"):
-        extract(images, out=tmp_path / "set", **tiny_backbone._asdict())
-    assert extract(images, out=tmp_path / "set", **tiny_backbone._asdict()).feature_dim == 96
-    assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
 def test_an_output_inside_the_images_is_refused(image_folder, tiny_backbone):

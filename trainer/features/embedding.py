@@ -1,0 +1,94 @@
+"""From decoded pixels to features, on a device that never waits for the results of the batch before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...models.backbone import Backbone
+from ...models.errors import InputError
+from ...models.preprocessing import Normalize
+from .request import AMP_DTYPE
+from .views import Pixels
+
+
+@dataclass
+class Pending:
+    """Features on their way to the CPU.
+
+    Attributes:
+        ids: N sample ids.
+        stored: ``(N, D)`` in the stored dtype; there once `wait` returns.
+        finite: ``(N,)`` bool, whether the features were finite in float32.
+        hint: What to do where they are not.
+        event: Set when they are there; None where they are there at once.
+    """
+
+    ids: list[str]
+    stored: Tensor
+    finite: Tensor
+    hint: str
+    event: torch.cuda.Event | None
+
+    def wait(self) -> Tensor:
+        """The features, ``(N, D)``, in the stored dtype, on the CPU.
+
+        Raises:
+            InputError: One of them is not finite, or not in the stored dtype.
+        """
+        if self.event is not None:
+            self.event.synchronize()
+        self._check(self.finite, f"the backbone gives NaN or infinite features; {self.hint}")
+        kind, fits = self.stored.dtype, torch.isfinite(self.stored).all(dim=1)
+        self._check(fits, f"a feature is beyond {kind}'s range; extract with --dtype float32")
+        return self.stored
+
+    def _check(self, good: Tensor, problem: str) -> None:
+        if not good.all():
+            raise InputError(f"{self.ids[int((~good).nonzero()[0])]}: {problem}")
+
+
+class Embedder:
+    """A frozen backbone with its normalisation, on a device, channels last.
+
+    Without TF32, so that features are those of the exported file, and of a CPU; unless ``amp`` is asked for.
+
+    Args:
+        backbone: The backbone; it is moved to the device.
+        device: Where it runs.
+        dtype: How features are stored.
+        amp: Whether it runs under autocast to float16.
+
+    Raises:
+        InputError: ``amp`` without a CUDA device.
+    """
+
+    def __init__(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, amp: bool) -> None:
+        if amp and device.type != "cuda":
+            raise InputError(f"--amp: only for CUDA devices, this one is {device.type}; leave it out")
+        self.device, self.dtype, self.amp = device, dtype, amp
+        self.feature_dim = backbone.feature_dim
+        self.network = nn.Sequential(Normalize(backbone.preprocessing), backbone).eval().to(device)
+        self.network.to(memory_format=torch.channels_last)
+
+    @torch.inference_mode()
+    def __call__(self, pixels: Pixels, ids: list[str]) -> Pending:
+        """Begin to compute the features of pixels ``(N, H, W, 3)``, uint8.
+
+        On a CUDA device this returns before the work is done.
+        """
+        on_cuda = self.device.type == "cuda"
+        host = torch.from_numpy(np.ascontiguousarray(pixels))
+        batch = (host.pin_memory() if on_cuda else host).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
+        autocast = torch.autocast(self.device.type, getattr(torch, AMP_DTYPE), enabled=self.amp)
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False), autocast:
+            features: Tensor = self.network(batch)
+        features = features.float()
+        finite = torch.isfinite(features).all(dim=1).to("cpu", non_blocking=True)
+        stored = features.to(self.dtype).to("cpu", non_blocking=True)
+        event = torch.cuda.Event() if on_cuda else None
+        if event is not None:
+            event.record(torch.cuda.current_stream(self.device))
+        hint = "check its weights and the image" + (", or extract without --amp" if self.amp else "")
+        return Pending(ids, stored, finite, hint, event)

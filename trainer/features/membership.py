@@ -1,0 +1,180 @@
+"""Several processes at one extraction: who takes part, who computes which part, who puts the result in place.
+
+Each process holds a lock on a file of its own while it takes part, and one on each part that it computes. The system
+frees both when it ends, however it ends, so that what a killed process had taken is taken over by the others.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
+
+from ...models.errors import InputError
+from ...models.files import read_json
+from .request import differences
+from .shards import REQUEST, noted, open_partial
+
+_POLL, _PATIENCE = 0.05, 60
+_ANOTHER = "another extraction is writing it; wait for that, or choose another --out"
+
+
+def partial_of(out: Path) -> Path:
+    """The folder of the unfinished extraction to ``out``."""
+    return out.resolve().with_name(f"{out.resolve().name}.partial")
+
+
+class Member:
+    """A process that takes part in an extraction, until it leaves (as a context manager)."""
+
+    def __init__(self, out: Path, request: dict[str, Any]) -> None:
+        self.out, self.partial, self.request = out, partial_of(out), request
+        self.mark = FileLock(self.partial / f".worker-{uuid4().hex}.lock", timeout=0)
+        self.mark.acquire()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        drop(self.mark)
+        with suppress(Timeout):
+            _release_gate(self.partial, _try_gate(self.out))
+
+    def listing(self) -> set[str] | None:
+        """The names of what is in the partial folder, or None where another process has put the result in place."""
+        try:
+            names = {path.name for path in self.partial.iterdir()}
+        except FileNotFoundError:
+            return None
+        return names if Path(self.mark.lock_file).name in names else None
+
+    def claim(self, name: str) -> FileLock | None:
+        """The right to compute one part, or None where another process has it or the part is there.
+
+        Released with `drop`.
+        """
+        names = self.listing()
+        if names is None or name in names:
+            return None
+        claim = FileLock(self.partial / f".{name}.lock", timeout=0)
+        try:
+            claim.acquire()
+        except Timeout:
+            return None
+        names = self.listing()
+        if names is None or name in names:
+            drop(claim)
+            return None
+        return claim
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the other processes, and new ones, away."""
+        with gate(self.out, self.request):
+            yield
+
+
+def join(out: Path, request: dict[str, Any], overwrite: bool, is_there: Callable[[], bool]) -> Member | None:
+    """Begin an extraction, go on with one, or help with one that is under way.
+
+    Args:
+        out: Where the feature set is to be.
+        request: The parts that decide the features.
+        overwrite: Whether an unfinished extraction that nobody works on is thrown away.
+        is_there: Whether ``out`` holds what is asked for, so that nothing is to be done.
+
+    Returns:
+        None where nothing is to be done.
+
+    Raises:
+        InputError: Another extraction is writing to ``out``, or began to and was left unfinished.
+    """
+    partial = partial_of(out)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with gate(out, request):
+        if _occupied(partial):
+            _check_same(out, request)
+            return Member(out, request)
+        if is_there():
+            shutil.rmtree(partial, ignore_errors=True)
+            return None
+        if overwrite and (partial / REQUEST).is_file():
+            shutil.rmtree(partial)
+        open_partial(partial, request)
+        return Member(out, request)
+
+
+@contextmanager
+def gate(out: Path, request: dict[str, Any]) -> Iterator[None]:
+    """Let one process at a time begin, end or replace an extraction to ``out``.
+
+    Raises:
+        InputError: The one inside works on something else, or does not say on what.
+    """
+    lock = _wait_for_gate(out, request)
+    try:
+        yield
+    finally:
+        _release_gate(partial_of(out), lock)
+
+
+def _wait_for_gate(out: Path, request: dict[str, Any]) -> FileLock:
+    nameless_until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _try_gate(out, _POLL)
+        except Timeout:
+            if (partial_of(out) / REQUEST).exists():
+                _check_same(out, request)
+            elif time.monotonic() > nameless_until:
+                raise InputError(f"{out}: {_ANOTHER}") from None
+
+
+def _try_gate(out: Path, timeout: float = 0) -> FileLock:
+    lock = FileLock(out.resolve().with_name(f".{out.resolve().name}.lock"), timeout=timeout)
+    lock.acquire()
+    return lock
+
+
+def _release_gate(partial: Path, lock: FileLock) -> None:
+    """Open the gate; the last process takes the lock files away, those of killed processes too."""
+    if _occupied(partial):
+        lock.release()
+        return
+    for path in partial.glob(".*.lock"):
+        path.unlink(missing_ok=True)
+    drop(lock)
+
+
+def _occupied(partial: Path) -> bool:
+    return any(_is_held(path) for path in partial.glob(".worker-*.lock"))
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _check_same(out: Path, request: dict[str, Any]) -> None:
+    try:
+        found = read_json(partial_of(out) / REQUEST)
+    except InputError:
+        return  # put in place this very moment
+    changed = differences(found, noted(request))
+    if changed:
+        raise InputError(f"{out}: {_ANOTHER} (that one is with {changed})")
+
+
+def drop(lock: FileLock) -> None:
+    """Release a lock and remove its file: only where nobody need find it any more."""
+    with suppress(PermissionError):  # Windows keeps a file that is open
+        Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
