@@ -154,4 +154,5 @@ class NormLinear(Head):
 def unit(features: Tensor) -> Tensor:
     """Features ``(N, D)`` of Euclidean length 1, computed in float32 or wider, in their dtype; zeros stay zeros."""
     wide = features if features.dtype == torch.float64 else features.float()
-    return (wide / wide.norm(dim=-1, keepdim=True).clamp(min=SMALLEST_FEATURE)).to(features.dtype)
+    length: Tensor = wide.norm(dim=-1, keepdim=True)
+    return (wide / length.clamp(min=SMALLEST_FEATURE)).to(features.dtype)

@@ -44,7 +44,8 @@ def test_every_held_out_image_agrees(tiny_run, tiny_bundle):
 def test_manifest(tiny_run, tiny_bundle):
     manifest = tiny_bundle.manifest
     sha256 = sha256_file(tiny_run.path / "head.safetensors")
-    assert manifest["head"] == {"kind": "linear", "in_features": 96, "num_classes": 6, "sha256": sha256}
+    head = {"kind": "linear", "options": {}, "in_features": 96, "num_classes": 6, "sha256": sha256}
+    assert manifest["head"] == head
     assert manifest["training"]["loss"] == "softmax"
     assert manifest["features"]["fingerprint"] == tiny_run.record["features"]["fingerprint"]
     assert manifest["input"]["shape"] == ["batch", 3, 32, 32]
