@@ -22,13 +22,17 @@ class Start(NamedTuple):
     """A head before its first step.
 
     Attributes:
-        head: A single head, on the CPU; ``Head.stack([head] * H)`` is a bank of it.
+        head: A single head, on the CPU.
         record: Where it comes from, as JSON values: ``from``, and for a backbone's classifier ``unmatched``, the
             classes that it does not know, which start from zeros.
     """
 
     head: Head
     record: dict[str, Any]
+
+    def __call__(self, fresh: Head) -> None:
+        """Make a fresh head of the same settings, or every head of a bank, compute what this one does."""
+        _take_over(fresh, self.head)
 
 
 def start_head(
@@ -105,7 +109,9 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
         raise InputError(f"--start {path}: {_difference(run.class_names, class_names)}")
     index = {name: position for position, name in enumerate(run.class_names)}
     saved = run.head.with_classes([index[name] for name in class_names])
-    _take_over(head, saved, path)
+    if (head.kind, head.options) != (saved.kind, saved.options) and not isinstance(saved.folded(), Linear):
+        raise InputError(f"--start {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
+    _take_over(head, saved)
     return Start(head, {"from": str(path), "head_sha256": run.record["head_sha256"]})
 
 
@@ -145,15 +151,14 @@ def _difference(theirs: Sequence[str], ours: Sequence[str]) -> str:
 
 
 @torch.no_grad()
-def _take_over(head: Head, saved: Head, path: Path) -> None:
-    """Make ``head`` compute what ``saved`` does: its tensors, or its function where that is affine."""
-    if (head.kind, head.options) == (saved.kind, saved.options):
-        head.load_state_dict(saved.state_dict())
+def _take_over(head: Head, single: Head) -> None:
+    """The function of a single head where that is affine, else its parameters; statistics of ``head`` stay."""
+    folded = single.folded()
+    if isinstance(folded, Linear):
+        head.start_from(folded.weight, folded.bias)
         return
-    folded = saved.folded()
-    if not isinstance(folded, Linear):
-        raise InputError(f"--start {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
-    head.start_from(folded.weight, folded.bias)
+    for name, parameter in head.named_parameters():
+        parameter.copy_(single.get_parameter(name))
 
 
 def _named(head: Head) -> str:

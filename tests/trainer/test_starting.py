@@ -121,6 +121,21 @@ def test_a_saved_head_is_taken_over_its_classes_in_order(saved, kind, options):
         assert begun.record == {"from": str(path), "head_sha256": sha256_file(folder / HEAD)}
 
 
+@pytest.mark.parametrize("bank", [None, 3])
+@pytest.mark.parametrize(("kind", "options"), KINDS)
+def test_it_gives_a_fresh_head_or_bank_its_function(saved, kind, options, bank):
+    folder, head = saved(kind, **options)
+    fresh = build_head(kind, 5, 3, bank=bank, seed=1, **options)
+    if options.get("norm") == "standard":
+        fresh.fit_statistics(torch.ones(5), torch.full((5,), 2.0))
+    start(folder, 5, ["a", "b", "c"], RECORD_A, head=kind, **options)(fresh)
+    x = torch.randn(6, 5)
+    expected = head(x) if bank is None else head(x).expand(3, 6, 3)
+    torch.testing.assert_close(fresh(x), expected, atol=1e-4, rtol=1e-4)
+    if options.get("norm") == "standard":
+        assert fresh.mean.tolist() == [1] * 5
+
+
 @pytest.mark.parametrize(("old", "new"), [("linear", "norm_linear"), ("norm_linear", "linear")])
 def test_affine_heads_start_from_each_other(saved, old, new):
     folder, head = saved(old, **({"norm": "standard"} if old == "norm_linear" else {}))
