@@ -69,7 +69,8 @@ class Preprocessing:
     def resize(self, image: Image.Image) -> Image.Image:
         """Resize an RGB image, before the crop."""
         size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
-        return transforms.resize(image, size, InterpolationMode(self.interpolation))
+        resized: Image.Image = transforms.resize(image, size, InterpolationMode(self.interpolation))
+        return resized
 
     @property
     def crop_pct(self) -> float:

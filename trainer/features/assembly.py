@@ -141,7 +141,7 @@ def _manifest(
     unreadable: list[dict[str, str]],
 ) -> dict[str, Any]:
     rows = {split: len(table) for split, table in tables.items()}
-    seconds = _elapsed(shards)
+    seconds = elapsed(shards)
     readable = len(images) - len(unreadable)
     return {
         "format": FORMAT,
@@ -172,7 +172,7 @@ def _manifest(
     }
 
 
-def _elapsed(shards: list[ShardRows]) -> float:
+def elapsed(shards: list[ShardRows]) -> float:
     """Seconds in which at least one process worked: what several did at once counts once, pauses do not."""
     total, until = 0.0, float("-inf")
     for began, ended in sorted((shard.began, shard.began + shard.seconds) for shard in shards):

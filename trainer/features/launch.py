@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import torch
-import torch.distributed
+from torch.distributed.rendezvous import rendezvous
 
 from ...models.environment import pick_device
 from ...models.errors import InputError
@@ -48,7 +48,7 @@ class Launch:
     def device(self, name: str) -> torch.device:
         """The device called ``name``; of several CUDA devices each process of a launch gets its own in turn."""
         device = pick_device(name)
-        if device.type != "cuda" or device.index is not None or self.world == 1:
+        if device.type != "cuda" or ":" in name or self.world == 1:
             return device
         return torch.device("cuda", self.local_rank % torch.cuda.device_count())
 
@@ -85,8 +85,8 @@ class Launch:
 
 
 @cache
-def _store() -> torch.distributed.Store:
-    store, _, _ = next(torch.distributed.rendezvous("env://"))
+def _store() -> Any:
+    store, _, _ = next(rendezvous("env://"))
     return store
 
 

@@ -14,6 +14,7 @@ import torch
 
 from headsmith.models import InputError
 from headsmith.trainer.features import FeatureSet, extract, filling, membership, shards
+from headsmith.trainer.features.assembly import elapsed
 from headsmith.trainer.features.launch import Launch
 
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")
@@ -134,6 +135,15 @@ def test_a_gate_whose_holder_says_nothing(options, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_time_is_counted_once_where_several_work_at_once():
+    def shard(began, seconds):
+        return shards.ShardRows(None, [], began, seconds)
+
+    assert elapsed([shard(100, 10)]) == 10
+    assert elapsed([shard(100, 10), shard(105, 10), shard(101, 2)]) == 15  # two at once, one inside of another
+    assert elapsed([shard(500, 3), shard(100, 10)]) == 13  # a pause between
+
+
 @pytest.fixture
 def free_port():
     with socket.socket() as found:
@@ -148,7 +158,7 @@ def launched(rank, port, work, log):
         log.put((rank, [launch.told_by_first(lambda: os.getpid()), work(launch, rank)]))
     except InputError as error:
         log.put((rank, str(error)))
-    time.sleep(1)  # the first keeps the store
+    time.sleep(0.5)  # the first keeps the store
 
 
 def first_refuses(launch, rank):
