@@ -1,7 +1,6 @@
 """What every head has in common, and the bank axis."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import torch
@@ -54,28 +53,6 @@ class Head(nn.Module, ABC):
         parts = {name: parameter[index] for name, parameter in self.named_parameters()} | dict(self.named_buffers())
         head.load_state_dict({name: part.detach().clone() for name, part in parts.items()}, assign=True)
         return head.requires_grad_().train(self.training)
-
-    @classmethod
-    @torch.no_grad()
-    def stack(cls, heads: Sequence[Self]) -> Self:
-        """A bank of copies of single heads of one shape.
-
-        Raises:
-            ValueError: Heads of several shapes, options or statistics.
-        """
-        first = heads[0]
-        bank = cls(first.in_features, first.num_classes, bank=len(heads), **first.options)
-        state = {}
-        for name, part in first.state_dict().items():
-            parts = [head.state_dict()[name] for head in heads]
-            if name not in dict(first.named_parameters()):
-                if any(not torch.equal(part, other) for other in parts):
-                    raise ValueError(f"heads with several values of {name} share no bank")
-                state[name] = part.clone()
-            else:
-                state[name] = torch.stack(parts)
-        bank.load_state_dict(state, assign=True)
-        return bank.requires_grad_().train(first.training)
 
     @torch.no_grad()
     def with_classes(self, order: list[int]) -> Self:

@@ -5,7 +5,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headsmith.models.heads import HEADS, Linear, NormLinear, build_head
+from headsmith.models.heads import HEADS, Linear, build_head
 
 SIZES = st.integers(1, 6)
 
@@ -41,24 +41,6 @@ def test_a_member_is_a_copy(random_head):
     assert all(parameter.requires_grad for parameter in member.parameters())
     with pytest.raises(ValueError, match="no members"):
         member.member(0)
-
-
-def test_stacked_heads_are_the_members_of_their_bank(random_head):
-    heads = [random_head(seed=seed) for seed in (0, 0)]
-    with torch.no_grad():
-        for parameter in heads[1].parameters():
-            parameter *= 2
-    bank = type(heads[0]).stack(heads)
-    assert bank.bank == 2
-    for index, head in enumerate(heads):
-        assert all(torch.equal(part, head.state_dict()[name]) for name, part in bank.member(index).state_dict().items())
-
-
-def test_heads_with_other_statistics_share_no_bank():
-    heads = [NormLinear(3, 2), NormLinear(3, 2)]
-    heads[1].fit_statistics(torch.ones(3), torch.ones(3))
-    with pytest.raises(ValueError, match="several values of mean"):
-        NormLinear.stack(heads)
 
 
 @pytest.mark.parametrize("kind", HEADS)
