@@ -14,27 +14,35 @@ if TYPE_CHECKING:
     from .evaluate import EvalResult, Prediction, evaluate_classifier, predict
     from .export import Bundle, ParityError, export_classifier, open_model
     from .models import Backbone, InputError, Preprocessing, load_backbone
-    from .trainer import FeatureSet, Run, TrainConfig, extract, train
+    from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
+    from .trainer.estimator import HeadClassifier
     from .trainer.losses import TopKCrossEntropy, topk_cross_entropy
+    from .trainer.sweep import Sweep, sweep
 
 _HOMES = {
     "Backbone": "models",
     "Bundle": "export",
     "EvalResult": "evaluate",
     "FeatureSet": "trainer",
+    "HeadClassifier": "trainer.estimator",
     "InputError": "models",
+    "Inspection": "trainer",
     "ParityError": "export",
     "Prediction": "evaluate",
     "Preprocessing": "models",
     "Run": "trainer",
+    "Sweep": "trainer.sweep",
     "TopKCrossEntropy": "trainer.losses",
     "TrainConfig": "trainer",
     "evaluate_classifier": "evaluate",
     "export_classifier": "export",
     "extract": "trainer",
+    "import_features": "trainer",
+    "inspect_features": "trainer",
     "load_backbone": "models",
     "open_model": "export",
     "predict": "evaluate",
+    "sweep": "trainer.sweep",
     "topk_cross_entropy": "trainer.losses",
     "train": "trainer",
 }
@@ -44,20 +52,26 @@ __all__ = [
     "Bundle",
     "EvalResult",
     "FeatureSet",
+    "HeadClassifier",
     "InputError",
+    "Inspection",
     "ParityError",
     "Prediction",
     "Preprocessing",
     "Run",
+    "Sweep",
     "TopKCrossEntropy",
     "TrainConfig",
     "__version__",
     "evaluate_classifier",
     "export_classifier",
     "extract",
+    "import_features",
+    "inspect_features",
     "load_backbone",
     "open_model",
     "predict",
+    "sweep",
     "topk_cross_entropy",
     "train",
 ]

@@ -137,6 +137,76 @@ def extract(
     )
 
 
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders, `datasets` names; train=FILE for a split.", metavar="FILE...")
+    ],
+    out: Out,
+    features_column: Annotated[
+        str | None, typer.Option(help="Key or column of the features (N, D).", show_default="the only possible one")
+    ] = None,
+    labels_column: Annotated[
+        str | None, typer.Option(help="Key or column of the labels (N,).", show_default="the only possible one")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="Key or column of the ids.", show_default="id, or FILE/ROW")
+    ] = None,
+    group_column: Annotated[str | None, typer.Option(help="Rows that share its value stay in one split.")] = None,
+    class_names: Annotated[
+        Path | None, typer.Option(help="Text file of names, one a line, that labels count from 0.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float16 or float32.", show_default="float16 if the files are, else float32")
+    ] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="What computed the features, as for extract: needed to classify images.")
+    ] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
+    held_out_share: Annotated[float, typer.Option(help="Of each class, for each split that the files lack.")] = 0.1,
+    seed: Annotated[int, typer.Option(help="Decides which rows are held out.")] = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a feature set of embeddings that exist: .p .pt .npz .npy .safetensors .parquet .arrow, `datasets`."""
+    from .show import show_feature_set
+    from .trainer import import_features as run
+
+    show_feature_set(
+        run(
+            files,
+            out=out,
+            features_column=features_column,
+            labels_column=labels_column,
+            id_column=id_column,
+            group_column=group_column,
+            class_names=class_names,
+            dtype=dtype,
+            backbone=backbone,
+            checkpoint=checkpoint,
+            image_size=image_size,
+            held_out_share=held_out_share,
+            seed=seed,
+            overwrite=overwrite,
+        )
+    )
+
+
+@app.command()
+def inspect(
+    features: Annotated[Path, typer.Argument(help="Feature set.")],
+    json: Json = False,
+) -> None:
+    """Say what is in a feature set; status 1 where something would spoil a training."""
+    from .show_inspection import show_inspection
+    from .trainer import inspect_features as run
+
+    found = run(features)
+    show_inspection(found, json)
+    if found.problems:
+        raise typer.Exit(1)
+
+
 def _weights(text: str, flag: str) -> tuple[float, ...]:
     try:
         return tuple(float(weight) for weight in text.split(","))
@@ -159,6 +229,10 @@ def _choice(text: str | None) -> str | tuple[float, ...] | None:
 def train(
     features: Annotated[Path, typer.Argument(help="Feature set that `headsmith extract` or `import` made.")],
     out: Out,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Published settings: paper/imagenet1k, paper/imagenet21k, paper/cifar100; all else wins."),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file with settings; flags win over it.")] = None,
     loss: Annotated[
         str | None,
@@ -263,6 +337,7 @@ def train(
         run(
             features,
             out=out,
+            preset=preset,
             config=config,
             gpu_memory=gpu_memory,
             tensorboard=tensorboard,
@@ -270,6 +345,31 @@ def train(
             **given,
         )
     )
+
+
+@app.command()
+def sweep(
+    features: Annotated[Path, typer.Argument(help="Feature set with a validation split.")],
+    out: Out,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file: the settings of `train`, each a value or a list of values; see docs/training.md."
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Published settings under those of --config, or alone the grid of their tables."),
+    ] = None,
+    device: Annotated[str | None, _setting("auto, cpu or cuda.", "the file's, else auto")] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Train a grid of heads side by side, and keep the best on validation."""
+    from .show_sweep import show_sweep
+    from .trainer.sweep import sweep as run
+
+    show_sweep(run(features, out=out, config=config, preset=preset, device=device, overwrite=overwrite), json)
 
 
 @app.command()

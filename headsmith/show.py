@@ -49,6 +49,8 @@ def show_feature_set(features: "FeatureSet") -> None:
         console.print(
             f"a training image is {len(features.manifest['views'])} rows: {'; '.join(features.manifest['views'])}"
         )
+    for warning in features.manifest.get("warnings", []):
+        console.print(f"[yellow]note:[/] {escape(warning)}")
     _list_unreadable(features.manifest["unreadable"])
 
 

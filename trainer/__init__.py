@@ -1,8 +1,19 @@
 """Features, losses, and the training of heads."""
 
 from .config import TrainConfig
-from .features import FeatureSet, ImageSet, extract, import_features, open_images
+from .features import FeatureSet, ImageSet, Inspection, extract, import_features, inspect_features, open_images
 from .run import Run
 from .training import train
 
-__all__ = ["FeatureSet", "ImageSet", "Run", "TrainConfig", "extract", "import_features", "open_images", "train"]
+__all__ = [
+    "FeatureSet",
+    "ImageSet",
+    "Inspection",
+    "Run",
+    "TrainConfig",
+    "extract",
+    "import_features",
+    "inspect_features",
+    "open_images",
+    "train",
+]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import headsmith
@@ -17,12 +18,19 @@ from headsmith.trainer.config import Settings
 
 TWINS = {
     "extract": headsmith.extract,
+    "import": headsmith.import_features,
+    "inspect": headsmith.inspect_features,
     "train": headsmith.train,
+    "sweep": headsmith.sweep,
     "export": headsmith.export_classifier,
     "evaluate": headsmith.evaluate_classifier,
     "predict": headsmith.predict,
 }
 runner = CliRunner()
+
+
+def called(command: typer.models.CommandInfo) -> str:
+    return command.name or command.callback.__name__
 
 
 def plain(value: object) -> object:
@@ -34,7 +42,7 @@ def plain(value: object) -> object:
 
 @pytest.mark.parametrize("name", TWINS)
 def test_flags_are_the_keywords_with_the_same_defaults(name):
-    command = next(c for c in app.registered_commands if c.callback.__name__ == name)
+    command = next(c for c in app.registered_commands if called(c) == name)
     flags = {key: plain(p.default) for key, p in inspect.signature(command.callback).parameters.items()}
     flags.pop("json", None)
     keywords = {key: plain(p.default) for key, p in inspect.signature(TWINS[name]).parameters.items()}
@@ -57,7 +65,7 @@ def test_help_is_quick_and_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("command", [c.callback.__name__ for c in app.registered_commands])
+@pytest.mark.parametrize("command", [called(c) for c in app.registered_commands])
 def test_help_of_every_command(command):
     result = runner.invoke(app, [command, "--help"], terminal_width=200, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output

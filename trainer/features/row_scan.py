@@ -1,0 +1,95 @@
+"""One pass over the rows of a split: NaN, infinity, zeros, norms, and a hash of each row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+import xxhash
+
+from ..progress import progress
+from .columns import Columns
+
+Array = np.ndarray[Any, Any]
+_BLOCK_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows of some kind.
+
+    Attributes:
+        count: How many.
+        rows: Numbers of the first ones, counted from 0 within the split.
+        ids: Ids of the first ones.
+    """
+
+    MOST: ClassVar[int] = 5
+    count: int
+    rows: list[int]
+    ids: list[str]
+
+    @classmethod
+    def of(cls, marked: Array, columns: Columns) -> Self:
+        """From a mark for every row."""
+        rows = np.flatnonzero(marked)
+        first = rows[: cls.MOST].tolist()
+        return cls(len(rows), first, [columns.names[row].as_py() for row in first])
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.rows)} more" if self.count > len(self.rows) else ""
+        return ", ".join(f"row {row} ({name})" for row, name in zip(self.rows, self.ids, strict=True)) + more
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What was seen of every row.
+
+    Attributes:
+        nan: ``(N,)`` bool, whether a feature is NaN.
+        infinite: ``(N,)`` bool, whether one is infinite.
+        zero: ``(N,)`` bool, whether all are zero.
+        hashes: ``(N,)`` uint64; equal for equal rows.
+        norm: Smallest, mean and largest norm of finite rows, or ``None``.
+    """
+
+    nan: Array
+    infinite: Array
+    zero: Array
+    hashes: Array
+    norm: tuple[float, float, float] | None
+
+    @property
+    def finite(self) -> Array:
+        """``(N,)`` bool, whether a row can be used."""
+        return ~(self.nan | self.infinite)
+
+
+def scan(columns: Columns, name: str) -> Scan:
+    """Read all rows once, some at a time."""
+    features = columns.features
+    nan, infinite = np.zeros(len(features), bool), np.zeros(len(features), bool)
+    norms, hashes = np.empty(len(features)), np.empty(len(features), np.uint64)
+    with progress(f"Reading {name}", len(features), "rows") as advance:
+        for rows in _blocks(features):
+            block = features[rows]
+            values = torch.from_numpy(block).float()
+            norms[rows] = torch.linalg.vector_norm(values, dim=1).numpy()
+            hashes[rows] = _hashes(block)
+            odd = np.flatnonzero(~np.isfinite(norms[rows]))
+            nan[rows][odd] = values[odd].isnan().any(dim=1).numpy()
+            infinite[rows][odd] = values[odd].isinf().any(dim=1).numpy()
+            advance(len(block))
+    usable = norms[~(nan | infinite)]
+    norm = (float(usable.min()), float(usable.mean()), float(usable.max())) if usable.size else None
+    return Scan(nan, infinite, norms == 0, hashes, norm)
+
+
+def _blocks(features: Array) -> Iterator[slice]:
+    step = max(1, _BLOCK_BYTES // max(1, features.itemsize * features.shape[1]))
+    yield from (slice(start, start + step) for start in range(0, len(features), step))
+
+
+def _hashes(block: Array) -> list[int]:
+    return [xxhash.xxh3_64_intdigest(row.data) for row in block]
