@@ -18,6 +18,7 @@ from .criterion import criterion, resolve
 from .features.feature_set import FeatureSet
 from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
+from .presets import load_preset
 from .run import CONFIG, FORMAT, HEAD, RECORD, Run
 
 
@@ -29,6 +30,7 @@ def train(
     features: str | Path | FeatureSet,
     *,
     out: str | Path,
+    preset: str | None = None,
     config: str | Path | None = None,
     gpu_memory: float | None = None,
     tensorboard: str | Path | None = None,
@@ -44,6 +46,7 @@ def train(
     Args:
         features: A feature set, or its folder.
         out: The run folder to make.
+        preset: Published settings for the loss, such as ``paper/imagenet1k``, under those of ``config``.
         config: A YAML file with settings; those given here by name win.
         gpu_memory: Gigabytes that the training features may take on a GPU; more are streamed to it. By default what
             is free.
@@ -58,7 +61,7 @@ def train(
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
-    chosen = TrainConfig(**({} if config is None else read_settings(config)) | settings)
+    chosen = _settings(preset, config, settings)
     resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
     out = Path(out)
     with join(chosen.device) as processes, _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
@@ -76,6 +79,13 @@ def train(
             write_run(out, feature_set, fitted, folder / METRICS, overwrite=overwrite)
         processes.wait()
     return Run.load(out)
+
+
+def _settings(preset: str | None, config: str | Path | None, given: Settings) -> TrainConfig:
+    """Defaults, under a preset, under a file, under what was given by name."""
+    named: dict[str, Any] = {**({} if config is None else read_settings(config)), **given}
+    published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
+    return TrainConfig(**(published | named))
 
 
 @contextmanager

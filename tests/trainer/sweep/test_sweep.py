@@ -1,0 +1,188 @@
+"""A whole sweep on scikit-learn's digits."""
+
+import csv
+import hashlib
+import json
+import statistics
+
+import pytest
+import torch
+from digits_features import digits_with
+from PIL import Image
+from sklearn.metrics import top_k_accuracy_score
+
+from headsmith.models import InputError
+from headsmith.trainer import train
+from headsmith.trainer.sweep import Sweep, sweep, sweeping
+
+GRID = {
+    "device": "cpu",
+    "epochs": 6,
+    "seed": [0, 1],
+    "grids": [
+        {"loss": "softmax", "learning_rate": [0.001, 0.01], "m": [8, 10]},
+        {"name": "soft", "loss": "softsort", "p_k": [[0.5, 0.5], [1]], "learning_rate": [0.03]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def found(digits, tmp_path_factory) -> Sweep:
+    return sweep(digits, out=tmp_path_factory.mktemp("sweep") / "digits", config=GRID)
+
+
+def table(sweep: Sweep, name: str) -> list[dict[str, str]]:
+    with (sweep.path / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_row_for_each_head_and_one_for_each_setting(found):
+    heads, settings = table(found, "sweep.csv"), table(found, "summary.csv")
+    assert len(heads) == 2 * (2 + 2)
+    assert len(settings) == 2 + 2
+    assert [int(row["index"]) for row in heads] == list(range(8))
+    assert {row["m"] for row in heads if row["loss"] == "softmax"} == {""}  # not read
+    assert (found.record["heads"], found.record["banks"]) == (8, 2)  # a bank for each seed
+    assert found.record["axes"] == ["loss", "p_k", "learning_rate", "seed"]
+
+
+def test_the_summary_is_mean_and_deviation_over_seeds(found):
+    for row in table(found, "summary.csv"):
+        keys = ("loss", "p_k", "learning_rate")
+        heads = [head for head in table(found, "sweep.csv") if all(head[key] == row[key] for key in keys)]
+        values = [float(head["val_top1"]) for head in heads]
+        assert len(values) == int(row["seeds"]) == 2
+        assert float(row["val_top1_mean"]) == pytest.approx(statistics.fmean(values), abs=1e-3)
+        assert float(row["val_top1_std"]) == pytest.approx(statistics.stdev(values), abs=1e-3)
+
+
+def test_validation_chooses_and_only_the_chosen_are_scored_on_test(found):
+    settings = table(found, "summary.csv")
+    scores = [float(row["val_top1_mean"]) for row in settings]
+    assert scores == sorted(scores, reverse=True)
+    assert settings[0]["chosen"] == "winner"
+    assert sorted(row["chosen"] for row in settings) == ["", "", "contender", "winner"]
+    for row in settings:
+        assert (row["test_top1_mean"] != "") == (row["chosen"] != "")
+    assert sum(row["test_top1"] != "" for row in table(found, "sweep.csv")) == 2 * 2
+
+
+def test_the_best_run_is_the_best_seed_of_the_winner(found, digits):
+    run, winner = found.best, found.record["winner"]
+    features, labels = digits.arrays("test")
+    logits = run.head(features).detach().numpy()
+    for k in (1, 5):
+        expected = top_k_accuracy_score(labels, logits, k=k)
+        assert run.record["results"]["test"][f"top{k}"] == winner["test"][f"top{k}"] == pytest.approx(expected)
+    chosen = table(found, "summary.csv")[0]
+    rivals = [row for row in table(found, "sweep.csv") if row["test_top1"] and row["contender"] == chosen["contender"]]
+    assert 100 * run.record["results"]["val"]["top1"] == pytest.approx(
+        max(float(r["val_top1"]) for r in rivals), abs=1e-3
+    )
+    rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == list(range(1, 7))
+
+
+def test_a_head_of_a_bank_is_the_head_that_train_trains_alone(found, digits, tmp_path):
+    config = found.best.config
+    settings = {name: value for name, value in vars(config).items() if name not in ("device",)}
+    alone = train(digits, out=tmp_path / "run", device="cpu", **settings)
+    torch.testing.assert_close(alone.head.weight, found.best.head.weight, atol=1e-5, rtol=1e-4)
+    assert alone.record["results"]["best_epoch"] == found.best.record["results"]["best_epoch"]
+
+
+def test_the_record_says_what_it_was_made_with(found):
+    record = json.loads((found.path / "sweep.json").read_text())
+    assert Sweep.load(found.path).record == record
+    assert record["features"]["fingerprint"] == "digits"
+    assert {"torch", "headsmith", "python"} <= set(record["versions"])
+    for name, digest in record["files_sha256"].items():
+        assert hashlib.sha256((found.path / name).read_bytes()).hexdigest() == digest
+    assert record["paired"]["split"] == "test"
+    (tests,) = record["paired"]["tests"].values()
+    assert set(tests) == {"top1", "top5"}
+    assert not list(found.path.parent.glob("*.partial"))
+
+
+def test_the_picture_has_a_panel_for_each_axis(found):
+    with Image.open(found.path / "sweep.png") as image:
+        assert image.width > 2.5 * image.height / 2  # four axes in two lines of three
+        assert len(image.convert("L").getcolors(256)) > 20
+
+
+def test_an_interrupted_sweep_goes_on(digits, found, tmp_path, monkeypatch):
+    out, asked = tmp_path / "sweep", []
+    fit = sweeping.fit_heads
+
+    def once(rows, classes, configs, *arguments, **keywords):
+        asked.append(configs[0].seed)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return fit(rows, classes, configs, *arguments, **keywords)
+
+    monkeypatch.setattr(sweeping, "fit_heads", once)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(digits, out=out, config=GRID)
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.partial"]
+    resumed = sweep(digits, out=out, config=GRID)
+    assert len(asked) == 3
+    assert asked[1] == asked[2] != asked[0]
+    drop = {"bank_seconds"}
+    rows = [
+        [{k: v for k, v in row.items() if k not in drop} for row in table(s, "sweep.csv")] for s in (resumed, found)
+    ]
+    assert rows[0] == rows[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep"]
+
+
+def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
+    config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
+    first = sweep(digits, out=tmp_path / "sweep", config=config).best
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "fit_heads", lambda *args, **keywords: pytest.fail("trained before looking at --out"))
+        with pytest.raises(InputError, match=r"sweep: exists already"):
+            sweep(digits, out=tmp_path / "sweep", config=config)
+    again = sweep(digits, out=tmp_path / "sweep", config=config | {"seed": 3}, overwrite=True).best
+    assert again.config.seed == 3 != first.config.seed
+
+
+def test_features_without_validation_or_without_test(tmp_path):
+    config = {"device": "cpu", "epochs": 2, "loss": ["softmax", "softsort"], "p_k": [[1]], "learning_rate": 0.01}
+    with pytest.raises(InputError, match=r"digits: has no split 'val', found \['train', 'test'\]; a sweep needs it"):
+        sweep(digits_with(("train", "test")), out=tmp_path / "sweep", config=config)
+    found = sweep(digits_with(("train", "val")), out=tmp_path / "sweep", config=config)
+    assert found.record["paired"]["split"] == "val"
+    assert found.best.record["results"]["test"] == {}
+
+
+def test_settings_that_do_not_fit_the_features(digits, tmp_path):
+    with pytest.raises(InputError, match=r"config: --loss neuralsrt: .*did you mean 'neuralsort'"):
+        sweep(digits, out=tmp_path / "sweep", config={"loss": ["softmax", "neuralsrt"]})
+    with pytest.raises(InputError, match=r"config: --p-k: 12 weights, for top-1 to top-12, but only 10 classes"):
+        sweep(digits, out=tmp_path / "sweep", config={"loss": "neuralsort", "p_k": [[0.0] * 11 + [1.0]]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learning_rate_that_blows_up_is_reported_and_never_chosen(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 2, "learning_rate": [0.01, 0.1, 1e38]}
+    found = sweep(digits, out=tmp_path / "sweep", config=config)
+    assert [row["diverged"] for row in table(found, "sweep.csv")] == ["false", "false", "true"]
+    assert "1 of 3 heads, with learning rates 1e+38" in found.findings[0]["message"]
+    assert found.best.config.learning_rate < 1
+    with pytest.raises(InputError, match="the loss of every head became infinite or NaN"):
+        sweep(digits, out=tmp_path / "none", config=config | {"learning_rate": 1e38})
+
+
+def test_something_else_in_the_way(digits, tmp_path):
+    (tmp_path / "sweep.partial").mkdir()
+    (tmp_path / "sweep.partial" / "thesis.tex").touch()
+    with pytest.raises(InputError, match=r"sweep\.partial: is in the way and not an unfinished sweep \(holds thesis"):
+        sweep(digits, out=tmp_path / "sweep", config={"device": "cpu"})
+
+
+def test_a_folder_that_is_no_sweep(tmp_path):
+    with pytest.raises(InputError, match="gone: no such sweep"):
+        Sweep.load(tmp_path / "gone")
+    (tmp_path / "sweep.json").write_text("{}")
+    with pytest.raises(InputError, match="`format` is None, expected 'headsmith.sweep'"):
+        Sweep.load(tmp_path)

@@ -1,0 +1,116 @@
+"""What validation chooses, and which doubts a sweep has."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from headsmith.models import InputError
+from headsmith.trainer import TrainConfig
+from headsmith.trainer.sweep.banks import Trained
+from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of
+from headsmith.trainer.sweep.contest import Contender, Contest
+from headsmith.trainer.sweep.findings import findings_of
+from headsmith.trainer.sweep.grid import Point
+
+
+def trained(score, contender=None, *, val_loss=1.0, diverged=False, select="top1", **settings) -> Trained:
+    config = TrainConfig(device="cpu", select=select, **settings)
+    val = {"n": 100, "loss": val_loss, "top1": score, "top5": None, "score": score}
+    file = Path(f"{score}-{settings}.safetensors")
+    point = Point(contender or config.loss, config)
+    return Trained(point, 0, config, {"epoch": 1}, [], val, 1.0, diverged, "in memory", "cpu", file)
+
+
+def contest(heads, train=0.5, **tests) -> Contest:
+    chosen = chosen_of(settings_of(heads))
+    baseline = baseline_of(chosen)
+    contenders = [
+        Contender(setting, [], torch.empty(0), tests if baseline and setting is not baseline else {})
+        for setting in chosen
+    ]
+    return Contest(contenders, baseline.contender if baseline else None, "test", {"top1": train})
+
+
+def codes(heads, train=0.5, **tests):
+    return [finding["code"] for finding in findings_of(heads, settings_of(heads), contest(heads, train, **tests))]
+
+
+def pair(won, lost, p):
+    return {"only_first": won, "only_second": lost, "p": p}
+
+
+def test_the_mean_over_seeds_chooses_not_the_luckiest_head():
+    lucky = [trained(score, learning_rate=0.1, seed=seed) for seed, score in enumerate((0.9, 0.5))]
+    steady = [trained(score, learning_rate=0.2, seed=seed) for seed, score in enumerate((0.8, 0.79))]
+    settings = settings_of([*lucky, *steady])
+    assert [setting.mean("score") for setting in settings] == [pytest.approx(0.795), pytest.approx(0.7)]
+    assert chosen_of(settings)[0].best is steady[0]
+
+
+def test_one_setting_of_every_contender_and_the_lower_loss_decides_between_equals():
+    heads = [
+        trained(0.5, val_loss=2.0, learning_rate=0.1),
+        trained(0.5, val_loss=1.5, learning_rate=0.2),
+        trained(0.6, "hard", learning_rate=0.1),
+    ]
+    chosen = chosen_of(settings_of(heads))
+    assert [(one.contender, one.best.config.learning_rate) for one in chosen] == [("hard", 0.1), ("softmax", 0.2)]
+
+
+def test_a_setting_with_a_diverged_seed_is_never_chosen():
+    heads = [
+        trained(0.9, learning_rate=9.0, seed=0),
+        trained(0.1, learning_rate=9.0, seed=1, diverged=True),
+        trained(0.5, learning_rate=0.1, seed=0),
+        trained(0.5, learning_rate=0.1, seed=1),
+    ]
+    assert chosen_of(settings_of(heads))[0].best.config.learning_rate == 0.1
+    assert codes(heads) == ["diverged", "edge"]
+    with pytest.raises(InputError, match="the loss of every head became infinite or NaN; try lower"):
+        chosen_of(settings_of(heads[:2]))
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [((0.9, 0.5, 0.4), "lowest"), ((0.4, 0.5, 0.9), "highest"), ((0.4, 0.9, 0.5), None)],
+)
+def test_the_edge_of_the_grid(scores, expected):
+    heads = [trained(score, learning_rate=rate) for score, rate in zip(scores, (0.01, 0.1, 1.0), strict=True)]
+    found = findings_of(heads, settings_of(heads), contest(heads))
+    assert [f"the {expected} that was tried" in finding["message"] for finding in found] == [True] * bool(expected)
+
+
+def test_no_smoothing_at_all_and_seeds_and_words_are_no_edge():
+    heads = [trained(0.9, label_smoothing=0.0), trained(0.5, label_smoothing=0.1), trained(0.9, seed=4)]
+    heads += [trained(0.2, schedule="cosine"), trained(0.2, balanced=True)]
+    assert codes(heads) == []
+
+
+def test_a_winner_within_noise_of_cross_entropy():
+    heads = [trained(0.6), trained(0.7, loss="softsort")]
+    assert codes(heads, top1=pair(20, 10, 0.1)) == ["noise"]
+    assert codes(heads, top1=pair(30, 10, 0.002)) == []
+    assert codes(heads, top1=pair(10, 30, 0.002)) == ["noise"]  # worse on the test split
+    assert codes(heads, top1=pair(20, 10, 0.1), top5=pair(30, 10, 0.002)) == ["noise"]
+    message = findings_of(heads, settings_of(heads), contest(heads, top1=pair(20, 10, 0.1)))[0]["message"]
+    assert message == (
+        "the winner is within noise of softmax on the test split: top1 20 rows won and 10 lost (p = 0.1)"
+    )
+
+
+def test_a_mixed_criterion_is_judged_by_both_accuracies():
+    mixed = (0.5, 0, 0, 0, 0.5)
+    heads = [trained(0.6, select=mixed), trained(0.7, loss="softsort", select=mixed)]
+    assert codes(heads, top1=pair(20, 10, 0.1), top5=pair(30, 10, 0.002)) == []
+
+
+def test_a_baseline_that_nobody_beats():
+    assert codes([trained(0.7), trained(0.6, loss="softsort")]) == ["baseline-best"]
+    assert codes([trained(0.7)]) == []
+    assert codes([trained(0.7, loss="softsort")]) == []
+
+
+def test_training_far_above_validation():
+    assert codes([trained(0.5)], train=0.95) == ["overfit"]
+    assert codes([trained(0.5)], train=0.55) == []

@@ -1,0 +1,158 @@
+"""What a sweep file asks for."""
+
+from collections import Counter
+
+import pytest
+
+from headsmith.models import InputError
+from headsmith.trainer import TrainConfig
+from headsmith.trainer.losses import METHODS
+from headsmith.trainer.presets import preset
+from headsmith.trainer.sweep.grid import read_plan
+from headsmith.trainer.sweep.unread import unread
+
+
+def points(config, **keywords):
+    return read_plan(config, keywords.get("preset"), keywords.get("device")).points
+
+
+def write(folder, text):
+    path = folder / "sweep.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_grid_is_the_product(tmp_path):
+    found = points(write(tmp_path, "loss: [neuralsort, bitonic]\nlearning_rate: [.001, .01, .1]\nseed: [0, 1]\n"))
+    assert len(found) == 2 * 3 * 2
+    assert {(p.contender, p.config.learning_rate, p.config.seed) for p in found} == {
+        (loss, rate, seed) for loss in ("neuralsort", "bitonic") for rate in (0.001, 0.01, 0.1) for seed in (0, 1)
+    }
+
+
+def test_a_list_of_numbers_is_one_p_k_and_a_list_of_lists_an_axis():
+    one = points({"loss": "neuralsort", "p_k": [0.5, 0.5]})
+    three = points({"loss": "neuralsort", "p_k": [[0.5, 0.5], [1], None]})
+    assert [p.config.p_k for p in one] == [(0.5, 0.5)]
+    assert [p.config.p_k for p in three] == [(0.5, 0.5), (1,), None]
+
+
+def test_null_is_a_value_like_others():
+    assert [p.config.m for p in points({"loss": "neuralsort", "m": [8, None]})] == [8, None]
+
+
+def test_numbers_that_yaml_takes_for_words(tmp_path):
+    found = points(write(tmp_path, "learning_rate: [1e-3, 1E-2]\n"))
+    assert [p.config.learning_rate for p in found] == [0.001, 0.01]
+
+
+def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
+    grid = {
+        "loss": ["softmax", "neuralsort"],
+        "m": [8, 16],
+        "inverse_temperature": [0.5, 1.0],
+        "p_k": [[0.5, 0.5], [0.2, 0.8]],
+        "label_smoothing": [0.0, 0.1],
+    }
+    assert Counter(p.contender for p in points(grid)) == {"softmax": 2, "neuralsort": 16}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"loss": "neuralsort"}, {"distribution", "art_lambda"}),
+        ({"loss": "bitonic"}, set()),
+        ({"loss": "bitonic", "distribution": "cauchy"}, {"art_lambda"}),
+        ({"loss": "bitonic", "top1_mode": "sort"}, {"softmax_over"}),
+        ({"loss": "bitonic", "p_k": (1.0,)}, {"inverse_temperature", "distribution", "art_lambda"}),
+        ({"loss": "bitonic", "p_k": (1.0,), "top1_mode": "sort"}, {"softmax_over"}),
+    ],
+)
+def test_what_a_loss_does_not_read(change, expected):
+    assert unread(TrainConfig(**change)) - {"norm", "hidden", "momentum"} == expected
+
+
+def test_what_heads_and_optimisers_do_not_read():
+    assert {"norm", "hidden", "momentum"} <= unread(TrainConfig())
+    assert "norm" not in unread(TrainConfig(head="norm_linear"))
+    assert "hidden" not in unread(TrainConfig(head="mlp"))
+    assert "momentum" not in unread(TrainConfig(optimizer="sgd"))
+
+
+def test_several_grids_share_what_stands_beside_them():
+    found = points(
+        {
+            "epochs": 3,
+            "seed": [0, 1],
+            "grids": [{"loss": "softmax"}, {"name": "hard", "loss": "softsort", "p_k": [[1]], "epochs": 4}],
+        }
+    )
+    assert [(p.contender, p.config.epochs, p.config.seed) for p in found] == [
+        ("softmax", 3, 0),
+        ("softmax", 3, 1),
+        ("hard", 4, 0),
+        ("hard", 4, 1),
+    ]
+
+
+def test_epochs_are_chosen_by_top1_unless_said_otherwise():
+    assert {p.config.select for p in points({"loss": list(METHODS)})} == {"top1"}
+    assert {p.config.select for p in points({"select": [0.5, 0, 0, 0, 0.5], "seed": [0, 1]})} == {(0.5, 0, 0, 0, 0.5)}
+
+
+def test_a_preset_lies_under_the_file():
+    found = points({"preset": "paper/imagenet1k", "loss": ["softmax", "bitonic"], "m": 32})
+    for point in found:
+        expected = preset("paper/imagenet1k", point.config.loss)
+        assert point.config.learning_rate == expected["learning_rate"]
+        assert point.config.epochs == 20
+    assert found[1].config.m == 32
+    assert found[1].config.p_k == (0.2,) * 5
+
+
+def test_a_preset_alone_is_the_papers_table():
+    found = points({"seed": [0, 1]}, preset="paper/imagenet1k", device="cpu")
+    assert len(found) == 2 * (1 + 1 + 4 * 5)
+    assert {p.config.epochs for p in found} == {20}
+    assert {p.config.device for p in found} == {"cpu"}
+    assert {p.config.p_k for p in points({"p_k": [0.3, 0.7]}, preset="paper/cifar100")} == {None, (0.3, 0.7)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lerning_rate: .1\n", "sweep.yaml: 'lerning_rate' is no setting; did you mean learning_rate.*expected some"),
+        ("grids: [{loss: softmax, sed: 1}]\n", "sweep.yaml: 'sed' is no setting; did you mean seed"),
+        ("[]\n", "sweep.yaml: holds an empty list, expected settings"),
+        ("- loss: softmax\n", "sweep.yaml: holds a list, .*; put a list of grids under `grids:`"),
+        ("", "sweep.yaml: says of no setting what to try"),
+        ("learning_rate: []\n", "sweep.yaml: learning_rate is an empty list"),
+        ("p_k: []\n", "sweep.yaml: p_k is an empty list"),
+        ("grids: []\n", "sweep.yaml: grids is an empty list"),
+        ("grids: 3\n", "sweep.yaml: grids is 3, expected a list of settings"),
+        ("learning_rate: [.1, fast]\n", "sweep.yaml: learning_rate is 'fast', expected a number or null"),
+        ("epochs: 1.5\n", "sweep.yaml: epochs is 1.5, expected a whole number"),
+        ("epochs: true\n", "sweep.yaml: epochs is True, expected a whole number"),
+        ("balanced: 1\n", "sweep.yaml: balanced is 1, expected true or false"),
+        ("loss: [softmax, 3]\n", "sweep.yaml: loss is 3, expected a word"),
+        ("p_k: .5\n", "sweep.yaml: p_k is 0.5, expected a list of numbers or null"),
+        ("p_k: [[.5, x]]\n", "sweep.yaml: p_k is .*'x'.*, expected a list of numbers or null"),
+        ("seed: [0, 1, 0]\n", "sweep.yaml: seed has 0 more than once"),
+        ("epochs: [0, 3]\n", "sweep.yaml: --epochs: 0 found, expected a whole number above 0"),
+        ("select: p_k\n", "sweep.yaml: select is 'p_k', by which heads with another p_k cannot be compared"),
+        ("select: [top1, top5]\n", "sweep.yaml: select is 'top1' and 'top5', expected one"),
+        ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
+        ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),
+        ("preset: paper/imagenet\n", "--preset: 'paper/imagenet' is not known; did you mean paper/imagenet1k"),
+        ("loss: [softmax\n", "sweep.yaml: not valid YAML"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path, text, message):
+    with pytest.raises(InputError, match=message) as error:
+        points(write(tmp_path, text))
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.yaml: not found; expected a sweep file"):
+        points(tmp_path / "gone.yaml")

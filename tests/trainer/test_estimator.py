@@ -1,0 +1,160 @@
+"""`HeadClassifier` among scikit-learn's own estimators and checks."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import top_k_accuracy_score
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import headsmith
+from headsmith import HeadClassifier
+from headsmith.models import InputError
+
+TOPK = {"loss": "softsort", "p_k": (0.5, 0.5), "learning_rate": 0.03}
+
+
+@parametrize_with_checks([HeadClassifier()])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    pixels, labels = load_digits(return_X_y=True)
+    return train_test_split(pixels / 16, labels, random_state=0, stratify=labels)
+
+
+@pytest.mark.parametrize("settings", [{"learning_rate": 0.03}, TOPK, {"optimizer": "lbfgs", "epochs": 30}])
+def test_as_accurate_as_logistic_regression(digits, settings):
+    train, test, labels, expected = digits
+    ours = HeadClassifier(random_state=0, **settings).fit(train, labels)
+    peer = LogisticRegression(max_iter=1000).fit(train, labels)
+    assert ours.score(test, expected) > peer.score(test, expected) - 0.02
+    assert ours.predict_proba(test).sum(axis=1) == pytest.approx(1)
+
+
+def test_topk_is_scikit_learns(digits):
+    train, test, labels, expected = digits
+    model = HeadClassifier(epochs=5, random_state=0).fit(train, labels)
+    scores = model.decision_function(test)
+    for k in (1, 3, 9):
+        assert model.score_topk(test, expected, k) == pytest.approx(top_k_accuracy_score(expected, scores, k=k))
+    assert (model.predict_topk(test, 4)[:, 0] == model.predict(test)).all()
+    assert model.predict_topk(test, 4).shape == (len(test), 4)
+    with pytest.raises(InputError, match="k is 11, expected 1 to 10, the number of classes"):
+        model.predict_topk(test, 11)
+
+
+def test_equal_scores_come_in_the_order_of_the_classes():
+    model = HeadClassifier(epochs=1).fit(np.eye(4), ["d", "b", "a", "c"])
+    assert model.predict_topk(np.zeros((1, 4)), 4).tolist() == [["a", "b", "c", "d"]]
+
+
+def test_in_a_pipeline_under_a_grid_search():
+    features, labels = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[labels]
+    pipeline = make_pipeline(StandardScaler(), HeadClassifier(epochs=60, random_state=0))
+    grid = {"headclassifier__learning_rate": [1e-6, 0.1], "headclassifier__loss": ["softmax", "softsort"]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(features, names)
+    assert search.best_params_["headclassifier__learning_rate"] == 0.1
+    assert search.best_score_ > 0.93
+    assert set(search.predict(features)) <= set(names)
+
+
+def test_calibrated():
+    features, labels = load_iris(return_X_y=True)
+    model = CalibratedClassifierCV(HeadClassifier(epochs=60, learning_rate=0.1, random_state=0), cv=3)
+    assert model.fit(features, labels).score(features, labels) > 0.9
+
+
+def test_two_classes_have_one_score_a_row():
+    features, labels = load_breast_cancer(return_X_y=True)
+    rows = StandardScaler().fit_transform(features)
+    model = HeadClassifier(loss="neuralsort", epochs=30, random_state=0).fit(rows, labels)
+    assert model.config_.p_k == (1.0,)
+    scores = model.decision_function(rows)
+    assert scores.shape == (len(rows),)
+    assert ((scores > 0) == model.predict(rows)).all()
+    assert model.predict_proba(rows)[:, 1] == pytest.approx(1 / (1 + np.exp(-scores)))
+    assert model.score(rows, labels) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (2, (1,)),
+        (3, (0.5, 0.5)),
+        (4, (0.5, 0, 0.5)),
+        (5, (0.5, 0, 0, 0.5)),
+        (6, (0.5, 0, 0, 0, 0.5)),
+        (9, (0.5, 0, 0, 0, 0.5)),
+    ],
+)
+def test_the_default_p_k_of_few_classes(classes, expected):
+    model = HeadClassifier(loss="softsort", epochs=1).fit(np.eye(classes), np.arange(classes))
+    assert model.config_.p_k == pytest.approx(expected)
+
+
+def test_early_stopping_holds_rows_out_class_by_class(digits):
+    train, _, labels, _ = digits
+    model = HeadClassifier(early_stopping=True, validation_fraction=0.2, patience=3, epochs=200, learning_rate=0.1)
+    model.set_params(random_state=0).fit(train, labels)
+    assert model.n_iter_ == len(model.history_) < 200
+    assert model.history_[0]["val"]["n"] == pytest.approx(0.2 * len(train), abs=1)
+    best = max(row["val"]["score"] for row in model.history_)
+    stopped = model.history_[-1 - 3]["val"]["score"]
+    assert stopped == best
+    assert "val" not in HeadClassifier(epochs=1).fit(train, labels).history_[0]
+
+
+def test_a_seed_fixes_the_head_and_pickling_keeps_it(digits):
+    train, test, labels, _ = digits
+    first, second, third = (
+        HeadClassifier(epochs=2, random_state=seed).fit(train, labels).decision_function(test) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, third)
+    model = HeadClassifier(epochs=2, random_state=1).fit(train, labels)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).decision_function(test), first)
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_the_head_can_be_used_without_scikit_learn(digits):
+    train, test, labels, _ = digits
+    model = HeadClassifier(head="norm_linear", epochs=2, random_state=0).fit(train, labels)
+    with torch.inference_mode():
+        logits = model.head_(torch.from_numpy(test).float()).numpy()
+    np.testing.assert_allclose(logits, model.decision_function(test), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "neuralsrt"}, "--loss neuralsrt: .*did you mean 'neuralsort'"),
+        ({"loss": "softsort", "p_k": (0.5, 0, 0, 0.5)}, "4 weights, for top-1 to top-4, but only 3 classes"),
+        ({"epochs": 0}, "--epochs: 0 found, expected a whole number above 0"),
+        ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),
+    ],
+)
+def test_settings_that_do_not_fit(settings, message):
+    features, labels = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match=message):
+        HeadClassifier(**settings).fit(features, labels)
+
+
+def test_values_beyond_float32():
+    with pytest.raises(InputError, match="beyond the range of float32"):
+        HeadClassifier().fit(np.array([[1e300], [0.0]]), [0, 1])
+
+
+def test_public_name():
+    assert headsmith.HeadClassifier is HeadClassifier

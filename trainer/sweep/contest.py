@@ -1,0 +1,107 @@
+"""The end of a sweep: the chosen heads, and they alone, are scored on the test split and compared with the baseline."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from ..features.feature_set import FeatureSet
+from ..fitting import Fitted
+from .banks import Trained
+from .choosing import Setting, baseline_of
+from .scoring import Counts, paired_tests, score
+
+TRAIN_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Contender:
+    """The setting that validation chose of one contender.
+
+    Attributes:
+        setting: Its heads, one a seed.
+        test: By head, the scores of the test split; empty where there is none.
+        ranks: ``(N,)`` ranks of the labels by its best head, on the split of the paired tests.
+        tests: McNemar's tests of its best head against the baseline's, by ``top1`` and ``top5``; empty for the
+            baseline itself, and without one.
+    """
+
+    setting: Setting
+    test: list[dict[str, Any]]
+    ranks: Tensor = field(repr=False)
+    tests: dict[str, Counts]
+
+    @property
+    def name(self) -> str:
+        """The contender's name."""
+        return self.setting.contender
+
+    def test_of(self, head: Trained) -> dict[str, Any]:
+        """The test scores of one of the heads."""
+        return self.test[self.setting.heads.index(head)] if self.test else {}
+
+    def fitted(self) -> Fitted:
+        """Its best head, as training left it, with its test scores."""
+        best = self.setting.best
+        return best.fitted(self.test_of(best), self.ranks if self.test else self.ranks[:0])
+
+    def test_values(self, name: str) -> list[float]:
+        """A test result of every head; empty where it does not exist."""
+        return [row[name] for row in self.test if row[name] is not None]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Who won, and by what.
+
+    Attributes:
+        contenders: The best on validation, the winner, first.
+        baseline: Name of the contender that stands for plain cross-entropy; ``None`` where there is none.
+        split: The split of the paired tests: ``test``, or ``val`` where there is no test split.
+        train: Scores of the winner on (at most `TRAIN_ROWS`) training rows.
+    """
+
+    contenders: list[Contender]
+    baseline: str | None
+    split: str
+    train: dict[str, Any]
+
+    @property
+    def winner(self) -> Contender:
+        """The contender that validation prefers."""
+        return self.contenders[0]
+
+
+def hold_contest(chosen: Sequence[Setting], feature_set: FeatureSet) -> Contest:
+    """Score the chosen settings once.
+
+    Args:
+        chosen: The best setting of every contender, the winner first.
+        feature_set: What they were trained on.
+    """
+    split = "test" if "test" in feature_set.splits else "val"
+    baseline, classes = baseline_of(chosen), len(feature_set.class_names)
+    scores = [[_score(head, feature_set, split) for head in setting.heads] for setting in chosen]
+    ranks = [rows[setting.heads.index(setting.best)][1] for setting, rows in zip(chosen, scores, strict=True)]
+    contenders = []
+    for setting, rows, own in zip(chosen, scores, ranks, strict=True):
+        paired = baseline is not None and setting is not baseline
+        tests = paired_tests(own, ranks[chosen.index(baseline)], classes) if paired else {}
+        contenders.append(Contender(setting, [row for row, _ in rows] if split == "test" else [], own, tests))
+    train = _score(chosen[0].best, feature_set, "train", TRAIN_ROWS)[0]
+    return Contest(contenders, baseline.contender if baseline else None, split, train)
+
+
+def _score(
+    head: Trained, feature_set: FeatureSet, split: str, limit: int | None = None
+) -> tuple[dict[str, Any], Tensor]:
+    features, labels = feature_set.arrays(split)
+    step = 1 if limit is None else max(1, -(-len(labels) // limit))
+    return score(head.load(), head.config, features[::step], labels[::step])
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """The sample standard deviation; ``None`` of fewer than two."""
+    return statistics.stdev(values) if len(values) > 1 else None

@@ -1,0 +1,104 @@
+"""What makes the result of a sweep doubtful, under codes that stay the same."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..config import TrainConfig
+from .banks import Trained
+from .choosing import Setting
+from .contest import Contest
+from .unread import unread
+
+NOISE, GAP = 0.05, 0.1
+# Below 0 there is nothing to try.
+_FROM_ZERO = {"label_smoothing", "weight_decay", "warmup", "dropout", "noise", "averaging", "momentum", "art_lambda"}
+_NO_AXIS = {"seed"}
+Finding = dict[str, str]
+
+
+def findings_of(heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest) -> list[Finding]:
+    """The doubts about a sweep: ``diverged``, ``edge``, ``baseline-best``, ``noise``, ``overfit``.
+
+    Returns:
+        For each a ``code`` and a ``message``.
+    """
+    return [*_diverged(heads), *_edges(settings, contest), *_noise(contest), *_overfit(contest)]
+
+
+def _diverged(heads: Sequence[Trained]) -> list[Finding]:
+    lost = [head for head in heads if head.diverged]
+    if not lost:
+        return []
+    rates = ", ".join(f"{rate:g}" for rate in sorted({head.config.step_size for head in lost}))
+    return [_finding("diverged", f"{len(lost)} of {len(heads)} heads, with learning rates {rates}; none can be chosen")]
+
+
+def _edges(settings: Sequence[Setting], contest: Contest) -> list[Finding]:
+    winner = contest.winner.setting
+    config = winner.best.config
+    rivals = [
+        one.best.config for one in settings if one.contender == winner.contender and one.best.config.loss == config.loss
+    ]
+    found = []
+    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config)):
+        values = {getattr(rival, name) for rival in rivals}
+        if len(values) > 1 and all(_is_number(value) for value in values):
+            side = _side(name, getattr(config, name), values)
+            if side:
+                message = (
+                    f"the winner's {name}, {getattr(config, name):g}, is the {side} that was tried; try {_more(side)}"
+                )
+                found.append(_finding("edge", message))
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _side(name: str, value: float, values: set[float]) -> str:
+    if value == max(values):
+        return "highest"
+    return "lowest" if value == min(values) and not (value == 0 and name in _FROM_ZERO) else ""
+
+
+def _more(side: str) -> str:
+    return "higher ones" if side == "highest" else "lower ones"
+
+
+def _noise(contest: Contest) -> list[Finding]:
+    winner = contest.winner
+    if contest.baseline is None:
+        return []
+    if winner.name == contest.baseline:
+        others = len(contest.contenders) > 1
+        return [_finding("baseline-best", "no other loss did better than plain cross-entropy")] if others else []
+    tests = {name: test for name, test in winner.tests.items() if name in _judged(winner.setting.best.config)}
+    if any(test["p"] < NOISE and test["only_first"] > test["only_second"] for test in tests.values()):
+        return []
+    said = ", ".join(
+        f"{name} {test['only_first']} rows won and {test['only_second']} lost (p = {test['p']:.2g})"
+        for name, test in tests.items()
+    )
+    where = f"the {contest.split} split"
+    return [_finding("noise", f"the winner is within noise of {contest.baseline} on {where}: {said}")]
+
+
+def _judged(config: TrainConfig) -> tuple[str, ...]:
+    """The accuracies that the criterion is about."""
+    return (config.select,) if isinstance(config.select, str) else ("top1", "top5")
+
+
+def _overfit(contest: Contest) -> list[Finding]:
+    train, val = contest.train["top1"], contest.winner.setting.best.val["top1"]
+    if train - val <= GAP:
+        return []
+    message = (
+        f"the winner has top-1 {train:.1%} on training rows and {val:.1%} on validation; more data, weight_decay or "
+        "dropout may help"
+    )
+    return [_finding("overfit", message)]
+
+
+def _finding(code: str, message: str) -> Finding:
+    return {"code": code, "message": message}

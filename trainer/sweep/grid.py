@@ -1,0 +1,167 @@
+"""From a sweep file to the heads that it asks for."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...models.errors import InputError, near
+from ..config import TrainConfig
+from ..presets import Preset, load_preset
+from .unread import without_unread
+from .values import HINTS, values_of
+
+COMMON = ("select", "device")
+SELECT = "top1"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A head of a sweep.
+
+    Attributes:
+        contender: The name of its grid, or its loss: within a contender, validation chooses one setting.
+        config: Its settings; those that its loss, optimiser or kind of head does not read have their default.
+    """
+
+    contender: str
+    config: TrainConfig
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is to train.
+
+    Attributes:
+        points: Every head, once.
+        preset: The published settings that it builds on.
+        where: The file, for messages.
+    """
+
+    points: list[Point]
+    preset: Preset | None
+    where: str
+
+
+def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> Plan:
+    """The heads that a sweep file asks for.
+
+    Args:
+        config: The file, or what it would hold: settings, each a value or a list of values; ``preset``; and ``grids``,
+            a list of such settings, each with an optional ``name``, to which the settings beside it are common.
+            Where it has neither ``loss`` nor ``grids``, the preset's grids are taken.
+        preset: Name of a preset, in place of the file's.
+        device: In place of the file's.
+
+    Raises:
+        InputError: Not YAML, an unknown key, a value of the wrong type, an empty grid, seeds repeated, heads that are
+            selected differently, or a preset that does not know a loss.
+    """
+    where = str(config) if isinstance(config, str | Path) else "config"
+    given = dict(_read(config) if isinstance(config, str | Path) else config or {})
+    name = given.pop("preset", None) if preset is None else preset
+    given.pop("preset", None)
+    chosen = None if name is None else load_preset(name)
+    if chosen is not None and not {"loss", "grids"} & set(given):
+        given["grids"] = [{key: grid[key] for key in grid if key not in given} for grid in chosen.grids]
+    if not given:
+        raise InputError(
+            f"{where}: says of no setting what to try; give at least one, such as `loss: [softmax, softsort]`"
+        )
+    if device is not None:
+        given["device"] = device
+    points = [point for grid in _grids(given, where) for point in _points(grid, chosen, where)]
+    _check_common(points, where)
+    return Plan(list(dict.fromkeys(points)), chosen, where)
+
+
+def _read(path: str | Path) -> Mapping[str, Any]:
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: not found; expected a sweep file with settings such as `learning_rate: [.001, .01]`"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        hint = "; put a list of grids under `grids:`" if isinstance(values, list) and values else ""
+        found = "an empty list" if values == [] else f"a {type(values).__name__}"
+        raise InputError(f"{path}: holds {found}, expected settings such as `loss: [softmax, softsort]`{hint}")
+    return values
+
+
+def _grids(given: dict[str, Any], where: str) -> list[dict[str, Any]]:
+    """The grids of a file, what is common to them filled in; their own settings win."""
+    _check_keys(given, ("preset", "grids"), where)
+    grids = given.pop("grids", [{}])
+    if not isinstance(grids, list | tuple) or not all(isinstance(grid, Mapping) for grid in grids):
+        raise InputError(f"{where}: grids is {grids!r}, expected a list of settings, each begun with a dash")
+    if not grids:
+        raise InputError(f"{where}: grids is an empty list, so that there is nothing to train; give at least one grid")
+    for grid in grids:
+        _check_keys(grid, ("name",), where)
+        common = [key for key in COMMON if key in grid]
+        if common:
+            raise InputError(f"{where}: {common[0]} is the same for the whole sweep; move it out of grids")
+    return [{**given, **grid} for grid in grids]
+
+
+def _check_keys(given: Mapping[str, Any], further: tuple[str, ...], where: str) -> None:
+    known = (*HINTS, *further)
+    for key in given:
+        if key not in known:
+            hint = near(str(key), known)
+            raise InputError(f"{where}: {key!r} is no setting{hint}; expected some of {', '.join(known)}")
+
+
+def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Point]:
+    name = grid.pop("name", None)
+    if name is not None and not isinstance(name, str):
+        raise InputError(f"{where}: name is {name!r}, expected a word or a text")
+    axes = {key: values_of(key, value, where) for key, value in grid.items()}
+    repeated = [seed for seed, times in Counter(axes.get("seed", [])).items() if times > 1]
+    if repeated:
+        raise InputError(f"{where}: seed has {repeated[0]} more than once, which would count one head twice; drop one")
+    axes.setdefault("select", [SELECT])
+    settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    return [_point(name, one, preset, where) for one in settings]
+
+
+def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Point:
+    loss = settings.get("loss", TrainConfig.loss)
+    base = preset.settings_of(loss) if preset is not None else {}
+    if loss == "softmax":
+        settings = {key: value for key, value in settings.items() if key != "p_k"}
+    try:
+        config = TrainConfig(**(base | settings))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return Point(name or loss, without_unread(config))
+
+
+def _check_common(points: list[Point], where: str) -> None:
+    """One criterion and one device for all, so that heads can be compared."""
+    for key in COMMON:
+        found = list(dict.fromkeys(getattr(point.config, key) for point in points))
+        if len(found) > 1:
+            raise InputError(f"{where}: {key} is {found[0]!r} and {found[1]!r}, expected one for the whole sweep")
+    if points[0].config.select == "p_k":
+        raise InputError(
+            f"{where}: select is 'p_k', by which heads with another p_k cannot be compared; expected top1, top5, or "
+            "weights of top-1, top-2, ... such as [.5, 0, 0, 0, .5]"
+        )
+
+
+def spelt_out(config: TrainConfig) -> dict[str, Any]:
+    """Settings as JSON values, in the order of the fields."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(config).items()
+    }

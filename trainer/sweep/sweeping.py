@@ -1,0 +1,94 @@
+"""From a feature set and a grid to a folder with every head's result and the best head's run."""
+
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import InputError
+from ...models.files import new_folder
+from ..criterion import resolve
+from ..features.feature_set import FeatureSet
+from ..fitting import fit_heads
+from .banks import Partial, Trained, banks_of, open_partial
+from .choosing import chosen_of, settings_of
+from .contest import hold_contest
+from .grid import Plan, Point, read_plan
+from .result import RECORD, Sweep
+from .writing import write_best, write_sweep
+
+
+def sweep(
+    features: str | Path | FeatureSet,
+    *,
+    out: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> Sweep:
+    """Train a grid of heads, many at once, and keep the best on validation.
+
+    Heads that may share a pass over the data are trained side by side. Validation chooses: of every contender (a named
+    grid, or a loss) the setting with the best mean over its seeds, and among them the winner. Only then are the chosen
+    heads, and no others, scored on the test split. Finished banks wait in ``OUT.partial``; after an interruption,
+    whatever it was, the same call goes on where it stopped.
+
+    Args:
+        features: A feature set with a validation split, or its folder.
+        out: The folder to make; see `Sweep` for what it holds.
+        config: A YAML file, or what it would hold: fields of `TrainConfig`, each a value or a list of values, of which
+            all combinations are trained; optionally ``preset``, and ``grids``, a list of such grids with names.
+        preset: Published settings (see `headsmith.trainer.presets`) under those of ``config``, or their own grid.
+        device: ``auto``, ``cpu`` or ``cuda``, in place of the file's.
+        overwrite: Replace a sweep at ``out``.
+
+    Returns:
+        The sweep.
+
+    Raises:
+        InputError: A bad file (unknown key, wrong type, empty grid, a seed twice), settings that do not fit the
+            features, no validation split, an ``out`` that exists, or no head that did not diverge.
+    """
+    started = time.perf_counter()
+    feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
+    plan = read_plan(config, preset, device)
+    points = _resolved(plan, feature_set)
+    with (
+        new_folder(out, replace=RECORD if overwrite else None) as folder,
+        open_partial(Path(out), feature_set.fingerprint) as partial,
+    ):
+        heads = _train(points, feature_set, partial)
+        settings = settings_of(heads)
+        contest = hold_contest(chosen_of(settings), feature_set)
+        write_best(folder, feature_set, contest)
+        write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
+    shutil.rmtree(partial.folder)
+    return Sweep.load(out)
+
+
+def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
+    """Every head once, with the settings that it will have on these features."""
+    for split in ("train", "val"):
+        if split not in feature_set.splits:
+            raise InputError(
+                f"{feature_set.path}: has no split {split!r}, found {feature_set.splits}; a sweep needs it"
+            )
+    classes, rows = len(feature_set.class_names), len(feature_set.arrays("train")[1])
+    try:
+        return list(dict.fromkeys(replace(one, config=resolve(one.config, classes, rows)) for one in plan.points))
+    except InputError as error:
+        raise InputError(f"{plan.where}: {error}") from None
+
+
+def _train(points: list[Point], feature_set: FeatureSet, partial: Partial) -> list[Trained]:
+    """Train the banks that are not finished yet."""
+    rows = {name: feature_set.arrays(name) for name in ("train", "val")}
+    heads: list[Trained] = []
+    for number, bank in enumerate(banks_of(points)):
+        if not partial.holds(bank):
+            partial.write(bank, fit_heads(rows, len(feature_set.class_names), [point.config for point in bank]))
+        heads += partial.read(bank, number)
+    return heads
