@@ -1,5 +1,6 @@
 """From decoded pixels to features, on a device that never waits for the results of the batch before."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,17 +79,20 @@ class Embedder:
 
         On a CUDA device this returns before the work is done.
         """
-        on_cuda = self.device.type == "cuda"
-        host = torch.from_numpy(np.ascontiguousarray(pixels))
-        batch = (host.pin_memory() if on_cuda else host).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
+        hint = "check its weights and the image" + (", or extract without --amp" if self.amp else "")
+        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            features = self._forward(torch.from_numpy(np.ascontiguousarray(pixels)))
+            finite = torch.isfinite(features).all(dim=1).to("cpu", non_blocking=True)
+            stored = features.to(self.dtype).to("cpu", non_blocking=True)
+            event = torch.cuda.Event() if self.device.type == "cuda" else None
+            if event is not None:
+                event.record()
+        return Pending(ids, stored, finite, hint, event)
+
+    def _forward(self, pixels: Tensor) -> Tensor:
+        if self.device.type == "cuda":
+            pixels = pixels.pin_memory().to(self.device, non_blocking=True)
         autocast = torch.autocast(self.device.type, getattr(torch, AMP_DTYPE), enabled=self.amp)
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False), autocast:
-            features: Tensor = self.network(batch)
-        features = features.float()
-        finite = torch.isfinite(features).all(dim=1).to("cpu", non_blocking=True)
-        stored = features.to(self.dtype).to("cpu", non_blocking=True)
-        event = torch.cuda.Event() if on_cuda else None
-        if event is not None:
-            event.record(torch.cuda.current_stream(self.device))
-        hint = "check its weights and the image" + (", or extract without --amp" if self.amp else "")
-        return Pending(ids, stored, finite, hint, event)
+            features: Tensor = self.network(pixels.permute(0, 3, 1, 2))
+        return features.float()

@@ -102,9 +102,9 @@ def extract(
     filling = Filling(image_set, shards, embedder, views, batch_size, threads, strict, launch.rank == 0)
 
     with _full_disk_explained(partial_of(out)):
-        source = launch.told_by_first(lambda: image_set.fingerprint)
+        source = launch.told_by_first(f"source of {out}", lambda: image_set.fingerprint)
         request = request_parts(record, source, image_set.split_rule, dtype, amp=amp, views=views.names)
-        member = launch.first_then_others(lambda first: _join(out, request, overwrite and first))
+        member = launch.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
         if member is not None:
             with member:
                 filling.fill(member)

@@ -3,10 +3,10 @@
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
 from typing import Any, TypeVar
 
 import torch
@@ -16,7 +16,7 @@ from ...models.environment import pick_device
 from ...models.errors import InputError
 
 _POLL = 0.1
-_calls = count()
+_calls: Counter[str] = Counter()
 T = TypeVar("T")
 
 
@@ -52,17 +52,20 @@ class Launch:
             return device
         return torch.device("cuda", self.local_rank % torch.cuda.device_count())
 
-    def told_by_first(self, decide: Callable[[], Any]) -> Any:
+    def told_by_first(self, subject: str, decide: Callable[[], Any]) -> Any:
         """What ``decide`` gives to the first process, a JSON value; the others wait for it and get the same.
 
-        All processes of a launch must come here in the same order.
+        Args:
+            subject: What it is about. All processes of a launch must come here equally often with it.
+            decide: What the first process does.
 
         Raises:
             InputError: ``decide`` raised one in the first process.
         """
         if self.world == 1:
             return decide()
-        key = f"headsmith/{next(_calls)}"
+        key = f"headsmith/{subject}/{_calls[subject]}"
+        _calls[subject] += 1
         if self.rank > 0:
             return _wait_for(key)
         try:
@@ -73,14 +76,14 @@ class Launch:
         _store().set(key, json.dumps({"value": value}))
         return value
 
-    def first_then_others(self, work: Callable[[bool], T]) -> T:
-        """Do ``work(True)`` in the first process and then ``work(False)`` in all others.
+    def first_then_others(self, subject: str, work: Callable[[bool], T]) -> T:
+        """Do ``work(True)`` in the first process and then ``work(False)`` in all others, as `told_by_first` does.
 
         Raises:
             InputError: The first process raised one.
         """
         done: list[T] = []
-        self.told_by_first(lambda: done.append(work(True)))
+        self.told_by_first(subject, lambda: done.append(work(True)))
         return done[0] if done else work(False)
 
 

@@ -155,7 +155,7 @@ def launched(rank, port, work, log):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     launch = Launch.current()
     try:
-        log.put((rank, [launch.told_by_first(lambda: os.getpid()), work(launch, rank)]))
+        log.put((rank, [launch.told_by_first("pid", lambda: os.getpid()), work(launch, rank)]))
     except InputError as error:
         log.put((rank, str(error)))
     time.sleep(0.5)  # the first keeps the store
@@ -163,16 +163,16 @@ def launched(rank, port, work, log):
 
 def first_refuses(launch, rank):
     if rank == 1:
-        return launch.first_then_others(lambda first: first)
+        return launch.first_then_others("work", lambda first: first)
 
     def refuse(first):
         raise InputError("no images")
 
-    return launch.first_then_others(refuse)
+    return launch.first_then_others("work", refuse)
 
 
 def both_do(launch, rank):
-    return launch.first_then_others(lambda first: first)
+    return launch.first_then_others("work", lambda first: first)
 
 
 @pytest.mark.parametrize(("task", "expected"), [(both_do, (True, False)), (first_refuses, ("no images", "no images"))])
