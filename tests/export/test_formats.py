@@ -36,7 +36,9 @@ def head(backbone):
 
 
 def metadata(backbone, input_format, labels=LABELS):
-    return Metadata(labels, input_format, backbone.preprocessing, identity(backbone.record()), "feature set")
+    return Metadata(
+        labels, input_format, backbone.preprocessing, identity(backbone.record(), backbone.feature_dim), "feature set"
+    )
 
 
 @pytest.fixture(scope="module", params=["float-nchw", "uint8-nhwc", "features"])

@@ -24,7 +24,7 @@ def test_the_exported_file_answers_as_timms_pipeline_does(tmp_path):
         labels=tuple(f"class {index}" for index in range(1000)),
         input_format="float-nchw",
         preprocessing=backbone.preprocessing,
-        backbone=identity(backbone.record()),
+        backbone=identity(backbone.record(), backbone.feature_dim),
         feature_set="none",
     )
     write_onnx(Classifier(head, backbone), about, tmp_path / "model.onnx")
