@@ -35,7 +35,7 @@ def export_classifier(
     head_only: bool = False,
     input_format: str = "float-nchw",
     opset: int = OPSET,
-    data: str | Path | None = None,
+    data: str | Path | FeatureSet | None = None,
     batch_size: int = 64,
     tolerance: float = TOLERANCE,
     overwrite: bool = False,
@@ -109,10 +109,16 @@ def _metadata(run: Run, input_format: str) -> Metadata:
     )
 
 
-def _held_out(run: Run, metadata: Metadata, data: str | Path | None) -> HeldOut:
+def _held_out(run: Run, metadata: Metadata, data: str | Path | FeatureSet | None) -> HeldOut:
     features = run.record["features"]
     if metadata.head_only:
+        if data is None and not Path(features["path"]).exists():
+            raise InputError(
+                f"{features['path']}: the feature set that the head was trained on is not there; name one with --data"
+            )
         return held_out_features(data or features["path"], metadata, metadata.labels)
+    if isinstance(data, FeatureSet):
+        raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
     return held_out_images(data, run.record, metadata.labels, metadata.recipe)
 
 

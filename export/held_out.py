@@ -172,24 +172,24 @@ def _training_source(trained_on: dict[str, Any] | None) -> ImageSet:
         ) from error
 
 
-def held_out_features(data: str | Path, metadata: Metadata, labels: Sequence[str]) -> HeldOutFeatures:
+def held_out_features(data: str | Path | FeatureSet, metadata: Metadata, labels: Sequence[str]) -> HeldOutFeatures:
     """Open the test split of a feature set for a head alone.
 
     Raises:
         InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
     """
-    features = FeatureSet.load(data)
+    features = data if isinstance(data, FeatureSet) else FeatureSet.load(data)
     backbone, expected = features.manifest["backbone"], metadata.backbone
     found = identity(backbone, features.feature_dim)
     recipe = Preprocessing.from_dict(backbone["preprocessing"]).digest if backbone else ""
     if found != expected or recipe != metadata.preprocessing_sha256:
         raise InputError(
-            f"{data}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; expected the "
-            "same weights, tap and preprocessing"
+            f"{features.path}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; "
+            "expected the same weights, tap and preprocessing"
         )
-    held_out = HeldOutFeatures(features, match_classes(features.class_names, labels, str(data)))
+    held_out = HeldOutFeatures(features, match_classes(features.class_names, labels, str(features.path)))
     if not len(held_out):
-        raise InputError(f"{data}: its test split is empty")
+        raise InputError(f"{features.path}: its test split is empty")
     return held_out
 
 

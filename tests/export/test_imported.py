@@ -5,12 +5,11 @@ import json
 import numpy as np
 import onnxruntime
 import pytest
-from PIL import Image
 from sklearn.datasets import load_digits
 
 from headsmith.evaluate import evaluate_classifier
 from headsmith.export import Bundle, export_classifier
-from headsmith.models import InputError, load_backbone
+from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, import_features, train
 
 QUICK = {"epochs": 5, "learning_rate": 0.01, "device": "cpu"}
@@ -74,3 +73,13 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
     with pytest.raises(InputError, match=r"--backbone timm:test_resnet: gives features of D = 96, the files have D = 3"):
         np.savez(tmp_path / "short.npz", x=np.zeros((4, 3)), y=[0, 1, 0, 1])
         import_features([tmp_path / "short.npz"], out=tmp_path / "short", **tiny_backbone._asdict())
+
+
+def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    features = FeatureSet.from_arrays(pixels.astype(np.float32), labels)
+    run = train(features, out=tmp_path / "run", **QUICK)
+    with pytest.raises(InputError, match=r"\(in memory\): the feature set .* is not there; name one with --data"):
+        export_classifier(run, out=tmp_path / "bundle", head_only=True)
+    bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True, data=features)
+    assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.85

@@ -46,7 +46,7 @@ def read_columns(folder: Path) -> Columns:
     paths = _files(folder)
     batches = [found for path in paths for found in _batches(path)]
     if not batches:
-        raise InputError(f"{folder}: has no rows; extract again with --overwrite")
+        raise InputError(f"{folder}: has no rows; make it again with --overwrite")
     names = pa.concat_arrays([batch["id"] for batch, _ in batches])
     labels = np.concatenate([batch["label"].to_numpy() for batch, _ in batches])
     blocks = [_features(batch["features"], mapped) for batch, mapped in batches]
@@ -60,7 +60,7 @@ def _files(folder: Path) -> list[Path]:
         return [folder / entry["filename"] for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{folder / 'state.json'}: missing or damaged ({error}); extract again with --overwrite"
+            f"{folder / 'state.json'}: missing or damaged ({error}); make it again with --overwrite"
         ) from error
 
 
@@ -74,7 +74,7 @@ def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: missing or damaged ({error}); extract again with --overwrite") from error
+        raise InputError(f"{path}: missing or damaged ({error}); make it again with --overwrite") from error
 
 
 def _map_privately(descriptor: int) -> mmap.mmap:

@@ -22,6 +22,7 @@ from .samples import HELD_OUT_SHARE, SEED
 FORMAT = "headsmith.features"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+Values = ArrayLike | Tensor
 _BLOCK_BYTES = 4 << 20
 
 
@@ -66,12 +67,12 @@ class FeatureSet:
     @classmethod
     def from_arrays(
         cls,
-        features: ArrayLike | Mapping[str, ArrayLike],
-        labels: ArrayLike | Mapping[str, ArrayLike],
+        features: Values | Mapping[str, Values],
+        labels: Values | Mapping[str, Values],
         *,
         out: str | Path | None = None,
-        ids: ArrayLike | Mapping[str, ArrayLike] | None = None,
-        groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        ids: Values | Mapping[str, Values] | None = None,
+        groups: Values | Mapping[str, Values] | None = None,
         class_names: Sequence[str] | None = None,
         dtype: str | None = None,
         held_out_share: float = HELD_OUT_SHARE,
@@ -147,13 +148,11 @@ class FeatureSet:
         if shape != (rows, rows, self.feature_dim):
             raise InputError(
                 f"{where}: has {shape[0]} ids and features {shape[1:]}, the manifest says "
-                f"{(rows, self.feature_dim)}; extract again with --overwrite"
+                f"{(rows, self.feature_dim)}; make it again with --overwrite"
             )
         _check_labels(columns, len(self.manifest["class_names"]), where)
         if rows_sha256(columns.names, columns.labels) != self.manifest["rows_sha256"][split]:
-            raise InputError(
-                f"{where}: ids and labels are not those that were extracted; extract again with --overwrite"
-            )
+            raise InputError(f"{where}: ids and labels are not those that were written; make it again with --overwrite")
         _check_finite(columns, where)
 
 
@@ -173,14 +172,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise InputError(f"{path}: no such folder; make a feature set with: headsmith extract IMAGES --out {path}")
     if not (path / MANIFEST).is_file():
-        raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; expected what `headsmith extract` wrote")
+        raise InputError(
+            f"{path}: is not a feature set, it has no {MANIFEST}; expected what `headsmith extract` or `import` wrote"
+        )
     manifest = read_json(path / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise InputError(f"{path / MANIFEST}: format is {manifest.get('format')!r}, expected {FORMAT!r}")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path / MANIFEST}: format_version is {manifest.get('format_version')!r}, this headsmith reads "
-            f"{FORMAT_VERSION}; extract again with --overwrite, or use the headsmith that wrote it"
+            f"{FORMAT_VERSION}; make it again with --overwrite, or use the headsmith that wrote it"
         )
     needed = (
         "fingerprint",
@@ -195,7 +196,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     )
     missing = [key for key in needed if key not in manifest]
     if missing:
-        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; extract again with --overwrite")
+        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; make it again with --overwrite")
     return manifest
 
 
@@ -225,7 +226,7 @@ def _check_finite(columns: Columns, where: str) -> None:
         first = ", ".join(columns.ids[row] for row in bad[:3])
         raise InputError(
             f"{where}: {len(bad)} of {len(columns.features)} rows have NaN or infinite features, first {first}; "
-            "extract again (with --dtype float32 where float16 overflows)"
+            "make it again (with --dtype float32 where float16 overflows)"
         )
 
 

@@ -112,7 +112,7 @@ def test_labels_outside_of_the_classes_are_refused(copy, labels, message):
 def test_rows_that_were_swapped_are_noticed(copy, original):
     rewrite(copy, "val", id=original.ids("val")[::-1])
     change_manifest(copy, rows_sha256=original.manifest["rows_sha256"])
-    with pytest.raises(InputError, match="val: ids and labels are not those that were extracted"):
+    with pytest.raises(InputError, match="val: ids and labels are not those that were written"):
         FeatureSet.load(copy)
 
 
@@ -135,7 +135,7 @@ def test_a_missing_manifest_key(copy):
     manifest = json.loads((copy / "manifest.json").read_text())
     del manifest["class_names"], manifest["dtype"]
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="manifest.json: lacks class_names, dtype; extract again"):
+    with pytest.raises(InputError, match="manifest.json: lacks class_names, dtype; make it again"):
         FeatureSet.load(copy)
 
 

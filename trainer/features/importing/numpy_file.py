@@ -3,9 +3,10 @@
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -15,6 +16,7 @@ from .arrow_file import arrow_columns
 from .table import Array, Column, Table, block_rows, by_split, slices, split_in
 
 _FEATURE_WORD = re.compile(r"(?<![a-z])(features?|feats?|embeddings?|embeds?|img_emb|emb|x)(?![a-z])", re.IGNORECASE)
+DType = np.dtype[Any]
 _LABEL_WORDS = ("labels", "label", "y", "targets", "target")
 
 
@@ -44,7 +46,7 @@ def _member(path: Path, name: str) -> Column:
     return _column(key, shape, dtype, partial(_stream, path, name, shape, dtype))
 
 
-def _stream(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Array]:  # type: ignore[type-arg]
+def _stream(path: Path, name: str, shape: tuple[int, ...], dtype: DType) -> Iterator[Array]:
     row = dtype.itemsize * int(np.prod(shape[1:]))
     step = block_rows(1, max(1, row))
     try:
@@ -57,7 +59,7 @@ def _stream(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> I
         raise InputError(f"{path}: {name} is damaged ({error}); get it again") from None
 
 
-def _header(file: object, where: str) -> tuple[tuple[int, ...], bool, np.dtype]:  # type: ignore[type-arg]
+def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, DType]:
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, fortran, dtype = read(file)
@@ -69,8 +71,8 @@ def _header(file: object, where: str) -> tuple[tuple[int, ...], bool, np.dtype]:
     return shape, fortran, dtype
 
 
-def _column(name: str, shape: tuple[int, ...], dtype: np.dtype, blocks: object) -> Column:  # type: ignore[type-arg]
-    return Column(name, shape, "str" if dtype.kind == "U" else str(dtype), blocks)  # type: ignore[arg-type]
+def _column(name: str, shape: tuple[int, ...], dtype: DType, blocks: Callable[[], Iterable[Array]]) -> Column:
+    return Column(name, shape, "str" if dtype.kind == "U" else str(dtype), blocks)
 
 
 def read_npy(path: Path) -> list[Table]:

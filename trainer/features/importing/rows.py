@@ -84,7 +84,7 @@ def _groups(chosen: Sequence[Chosen]) -> Array:
 
 def _codes(values: pa.Array) -> Array:
     """Equal numbers for equal values; values that are missing are a group each."""
-    codes = values.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+    codes: Array = values.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=0) + 1 + np.arange(len(alone))
     return codes

@@ -77,7 +77,9 @@ def to_numpy(block: Any) -> Array:
     if not isinstance(block, torch.Tensor):
         return np.asarray(block)
     block = block.detach().cpu()
-    return (block.float() if str(block.dtype).removeprefix("torch.") in TORCH_ONLY else block).numpy()
+    unknown = str(block.dtype).removeprefix("torch.") in TORCH_ONLY
+    array: Array = (block.float() if unknown else block).numpy()
+    return array
 
 
 def by_split(columns: Iterable[Column], name: str, ids: str) -> list[Table]:
