@@ -262,11 +262,11 @@ def train(
         float | None, _setting("Share of the cross-entropy with uniform targets.", "0.0")
     ] = None,
     head: Annotated[str | None, _setting("linear, norm_linear, cosine or mlp.", "linear")] = None,
-    norm: Annotated[str | None, _setting("What norm_linear does first: standard or layer.", "standard")] = None,
+    norm: Annotated[str | None, _setting("What norm_linear does first: standard, layer or unit.", "standard")] = None,
     hidden: Annotated[int | None, _setting("Units in the hidden layer of mlp.", "2048")] = None,
     start: Annotated[
         str | None,
-        _setting("zeros, backbone (its own classifier), or a run folder or head file to go on from.", "zeros"),
+        _setting("zeros, backbone (its own classifier, classes by name), backbone-in-order, or a run folder.", "zeros"),
     ] = None,
     optimizer: Annotated[str | None, _setting("adam, adamw, sgd, or lbfgs on the full batch.", "adam")] = None,
     learning_rate: Annotated[float | None, _setting("The optimiser's step size.", "the loss's")] = None,

@@ -90,9 +90,11 @@ class TrainConfig:
         softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
         label_smoothing: Share of the cross-entropy with uniform targets.
         head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
-        norm: What ``norm_linear`` does first: ``standard`` (mean and deviation of the training rows) or ``layer``.
+        norm: What ``norm_linear`` does first: ``standard`` (mean and deviation of the training rows), ``layer``
+            or ``unit`` (Euclidean length 1).
         hidden: Units in the hidden layer of ``mlp``.
-        start: ``zeros``, ``backbone`` (the pretrained network's own last layer), or a run folder or head file.
+        start: ``zeros``, ``backbone`` (the pretrained network's own last layer, its classes found by name),
+            ``backbone-in-order`` (output i is class i), or a run folder or head file.
         optimizer: ``adam``, ``adamw`` (decoupled weight decay), ``sgd``, or ``lbfgs`` on the full batch.
         learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`).
         weight_decay: L2 penalty, or decay for ``adamw``; biases too, as in `torch.optim`.
