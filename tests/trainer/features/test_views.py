@@ -9,7 +9,7 @@ from torchvision.transforms import functional as transforms
 
 from headsmith.models import InputError, Preprocessing, load_backbone
 from headsmith.trainer import train
-from headsmith.trainer.features import FeatureSet, extract, open_images
+from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
 from headsmith.trainer.features.embedding import Embedder
 from headsmith.trainer.features.request import fingerprint, request_parts, same_images
 from headsmith.trainer.features.views import Views
@@ -100,6 +100,12 @@ def test_views_are_recorded(ten, plain):
     assert FeatureSet.load(ten.path).fingerprint == ten.fingerprint != plain.fingerprint
     statistics = ten.manifest["statistics"]
     assert statistics["images_per_second"] == pytest.approx(14 / statistics["seconds"], rel=0.1)
+
+
+def test_repeated_ids_are_no_leak(ten):
+    found = inspect_features(ten.path)
+    assert found.leaked_ids.count == 0
+    assert found.problems == []
 
 
 def test_a_head_trains_on_views(ten, tmp_path):
