@@ -40,7 +40,9 @@ def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
     """The best settings, by what varies."""
     named = any(row["contender"] != row["loss"] for row in rows)
     columns = (["contender"] if named else []) + list(axes)
-    table = Table(*columns, "seeds", "val top-1 %", "val top-5 %", title="Settings, the best on validation first")
+    table = Table(*columns, title="Settings, the best on validation first; accuracies in %")
+    for heading in ("seeds", "val top-1", "val top-5"):
+        table.add_column(heading, no_wrap=True)
     for row in rows[:LISTED]:
         cells = [_cell(row[name]) for name in columns]
         table.add_row(*cells, _seeds(row), _spread(row, "val_top1"), _spread(row, "val_top5"))
@@ -49,12 +51,20 @@ def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
 
 def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     """The chosen setting of every contender, on validation and test."""
-    against = f"p against {baseline}" if baseline else "p"
-    headings = ("contender", "val top-1 %", "val top-5 %", "test top-1 %", "test top-5 %", f"{against}: top-1", "top-5")
-    table = Table(*headings, title="The setting that validation chose of each, scored on test once")
+    table = Table("contender", title="What validation chose of each, scored on test once; accuracies in %")
+    for heading in (
+        "val top-1",
+        "val top-5",
+        "test top-1",
+        "test top-5",
+        *(["p top-1", "p top-5"] if baseline else []),
+    ):
+        table.add_column(heading, no_wrap=True)
+    if baseline:
+        table.caption = f"p: McNemar's exact test of the best seeds, against {escape(baseline)}"
     for row in rows:
-        accuracies = (_spread(row, f"{split}_{name}") for split in ("val", "test") for name in ("top1", "top5"))
-        table.add_row(escape(row["contender"]), *accuracies, _p(row["p_top1"]), _p(row["p_top5"]))
+        cells = [_spread(row, f"{split}_{name}") for split in ("val", "test") for name in ("top1", "top5")]
+        table.add_row(escape(row["contender"]), *cells, *([_p(row["p_top1"]), _p(row["p_top5"])] if baseline else []))
     return table
 
 

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from ...models.errors import InputError
+from ..config import TrainConfig
 from .banks import Trained
+from .grid import Point
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Setting:
 
     contender: str
     heads: tuple[Trained, ...]
+
+    @property
+    def key(self) -> tuple[str, TrainConfig]:
+        """What its heads share: the contender, and all settings but the seed."""
+        return self.contender, replace(self.heads[0].config, seed=0)
 
     @cached_property
     def usable(self) -> bool:
@@ -72,6 +79,16 @@ def chosen_of(settings: Sequence[Setting]) -> list[Setting]:
     if not best:
         raise InputError("sweep: the loss of every head became infinite or NaN; try lower values of learning_rate")
     return list(best.values())
+
+
+def repeats(chosen: Sequence[Setting], seeds: Sequence[int]) -> list[Point]:
+    """The heads that chosen settings lack of some seeds."""
+    return [
+        Point(setting.contender, replace(setting.heads[0].config, seed=seed))
+        for setting in chosen
+        for seed in seeds
+        if seed not in {head.config.seed for head in setting.heads}
+    ]
 
 
 def baseline_of(chosen: Sequence[Setting]) -> Setting | None:

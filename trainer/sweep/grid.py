@@ -39,11 +39,13 @@ class Plan:
 
     Attributes:
         points: Every head, once.
+        final_seeds: Seeds with which the setting that is chosen of every contender is trained too.
         preset: The published settings that it builds on.
         where: The file, for messages.
     """
 
     points: list[Point]
+    final_seeds: list[int]
     preset: Preset | None
     where: str
 
@@ -53,7 +55,8 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
 
     Args:
         config: The file, or what it would hold: settings, each a value or a list of values; ``preset``; and ``grids``,
-            a list of such settings, each with an optional ``name``, to which the settings beside it are common.
+            a list of such settings, each with an optional ``name``, to which the settings beside it are common; and
+            ``final_seeds``.
             Where it has neither ``loss`` nor ``grids``, the preset's grids are taken.
         preset: Name of a preset, in place of the file's.
         device: In place of the file's.
@@ -67,6 +70,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     name = given.pop("preset", None) if preset is None else preset
     given.pop("preset", None)
     chosen = None if name is None else load_preset(name)
+    final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
     if chosen is not None and not {"loss", "grids"} & set(given):
         given["grids"] = [{key: grid[key] for key in grid if key not in given} for grid in chosen.grids]
     if not given:
@@ -77,7 +81,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         given["device"] = device
     points = [point for grid in _grids(given, where) for point in _points(grid, chosen, where)]
     _check_common(points, where)
-    return Plan(list(dict.fromkeys(points)), chosen, where)
+    return Plan(list(dict.fromkeys(points)), final_seeds, chosen, where)
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
@@ -100,7 +104,7 @@ def _read(path: str | Path) -> Mapping[str, Any]:
 
 def _grids(given: dict[str, Any], where: str) -> list[dict[str, Any]]:
     """The grids of a file, what is common to them filled in; their own settings win."""
-    _check_keys(given, ("preset", "grids"), where)
+    _check_keys(given, ("preset", "grids", "final_seeds"), where)
     grids = given.pop("grids", [{}])
     if not isinstance(grids, list | tuple) or not all(isinstance(grid, Mapping) for grid in grids):
         raise InputError(f"{where}: grids is {grids!r}, expected a list of settings, each begun with a dash")
@@ -127,12 +131,21 @@ def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Poi
     if name is not None and not isinstance(name, str):
         raise InputError(f"{where}: name is {name!r}, expected a word or a text")
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
-    repeated = [seed for seed, times in Counter(axes.get("seed", [])).items() if times > 1]
-    if repeated:
-        raise InputError(f"{where}: seed has {repeated[0]} more than once, which would count one head twice; drop one")
+    _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])
     settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     return [_point(name, one, preset, where) for one in settings]
+
+
+def _seeds(name: str, given: Any, where: str) -> list[int]:
+    """Seeds, each once; none where nothing is given."""
+    seeds = [] if given is None else values_of("seed", given, where, name)
+    repeated = [seed for seed, times in Counter(seeds).items() if times > 1]
+    if repeated:
+        raise InputError(
+            f"{where}: {name} has {repeated[0]} more than once, which would count one head twice; drop one"
+        )
+    return seeds
 
 
 def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Point:

@@ -13,7 +13,7 @@ from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
 from .banks import Partial, Trained, banks_of, open_partial
-from .choosing import chosen_of, settings_of
+from .choosing import chosen_of, repeats, settings_of
 from .contest import hold_contest
 from .grid import Plan, Point, read_plan
 from .result import RECORD, Sweep
@@ -40,7 +40,8 @@ def sweep(
         features: A feature set with a validation split, or its folder.
         out: The folder to make; see `Sweep` for what it holds.
         config: A YAML file, or what it would hold: fields of `TrainConfig`, each a value or a list of values, of which
-            all combinations are trained; optionally ``preset``, and ``grids``, a list of such grids with names.
+            all combinations are trained; optionally ``preset``; ``grids``, a list of such grids with names; and
+            ``final_seeds``, with which the chosen settings are trained once more.
         preset: Published settings (see `headsmith.trainer.presets`) under those of ``config``, or their own grid.
         device: ``auto``, ``cpu`` or ``cuda``, in place of the file's.
         overwrite: Replace a sweep at ``out``.
@@ -61,8 +62,11 @@ def sweep(
         open_partial(Path(out), feature_set.fingerprint) as partial,
     ):
         heads = _train(points, feature_set, partial)
+        chosen = chosen_of(settings_of(heads))
+        heads += _train(repeats(chosen, plan.final_seeds), feature_set, partial, len(banks_of(points)))
         settings = settings_of(heads)
-        contest = hold_contest(chosen_of(settings), feature_set)
+        keys = [setting.key for setting in chosen]
+        contest = hold_contest(chosen_of([one for one in settings if one.key in keys]), feature_set)
         write_best(folder, feature_set, contest)
         write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
     shutil.rmtree(partial.folder)
@@ -83,11 +87,11 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
         raise InputError(f"{plan.where}: {error}") from None
 
 
-def _train(points: list[Point], feature_set: FeatureSet, partial: Partial) -> list[Trained]:
-    """Train the banks that are not finished yet."""
+def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, first: int = 0) -> list[Trained]:
+    """Train the banks that are not finished yet, the first of which has the number ``first``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
     heads: list[Trained] = []
-    for number, bank in enumerate(banks_of(points)):
+    for number, bank in enumerate(banks_of(points), first):
         if not partial.holds(bank):
             partial.write(bank, fit_heads(rows, len(feature_set.class_names), [point.config for point in bank]))
         heads += partial.read(bank, number)

@@ -18,7 +18,7 @@ _IN_WORDS = {
 }
 
 
-def values_of(name: str, given: Any, where: str) -> list[Any]:
+def values_of(name: str, given: Any, where: str, shown: str | None = None) -> list[Any]:
     """The values that a sweep tries of a setting.
 
     A list is an axis of the grid. Where the setting itself is a list (``p_k``, ``select``), a list of numbers is one
@@ -28,6 +28,7 @@ def values_of(name: str, given: Any, where: str) -> list[Any]:
         name: The setting.
         given: What the file says of it.
         where: The file, for messages.
+        shown: What the file calls it, where that is another name.
 
     Raises:
         InputError: No such setting, an empty list, or a value of the wrong type.
@@ -36,11 +37,11 @@ def values_of(name: str, given: Any, where: str) -> list[Any]:
         raise InputError(f"{where}: {name!r} is no setting{near(name, HINTS)}; expected some of {', '.join(HINTS)}")
     if isinstance(given, list | tuple) and not given:
         raise InputError(
-            f"{where}: {name} is an empty list, so that there is nothing to train; give at least one value"
+            f"{where}: {shown or name} is an empty list, so that there is nothing to train; give at least one value"
         )
     if _is_axis(name, given):
-        return [_value(name, one, where) for one in given]
-    return [_value(name, given, where)]
+        return [_value(name, one, where, shown or name) for one in given]
+    return [_value(name, given, where, shown or name)]
 
 
 def _is_axis(name: str, given: Any) -> bool:
@@ -56,13 +57,13 @@ def _kinds(name: str) -> list[Any]:
     return [get_origin(part) or part for part in parts]
 
 
-def _value(name: str, given: Any, where: str) -> Any:
+def _value(name: str, given: Any, where: str, shown: str) -> Any:
     kinds = _kinds(name)
     value = _number(given) if {int, float} & {*kinds} and isinstance(given, str) else given
     value = tuple(value) if isinstance(value, list) else value
     if not any(_fits(value, kind) for kind in kinds):
         expected = " or ".join(_IN_WORDS[kind] for kind in kinds)
-        raise InputError(f"{where}: {name} is {given!r}, expected {expected}, or a list of such")
+        raise InputError(f"{where}: {shown} is {given!r}, expected {expected}, or a list of such")
     return value
 
 

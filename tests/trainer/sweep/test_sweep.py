@@ -135,6 +135,17 @@ def test_an_interrupted_sweep_goes_on(digits, found, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["sweep"]
 
 
+def test_the_chosen_settings_are_trained_with_further_seeds(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 2, "loss": ["softmax", "softsort"], "p_k": [[1]], "learning_rate": [0.01, 0.1]}
+    found = sweep(digits, out=tmp_path / "sweep", config=config | {"final_seeds": [0, 1, 2]})
+    settings = table(found, "summary.csv")
+    assert sorted((row["chosen"] != "", row["seeds"]) for row in settings) == [(False, "1")] * 2 + [(True, "3")] * 2
+    assert found.record["heads"] == 4 + 2 * 2
+    assert found.record["banks"] == 1 + 2
+    for name in ("val_top1_std", "test_top1_std"):
+        assert [row[name] != "" for row in settings] == [row["chosen"] != "" for row in settings]
+
+
 def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
     config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
     first = sweep(digits, out=tmp_path / "sweep", config=config).best

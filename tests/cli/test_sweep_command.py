@@ -1,0 +1,83 @@
+"""`headsmith sweep` and presets as a user meets them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from headsmith.cli import app
+from headsmith.export import export_classifier
+from headsmith.trainer import FeatureSet, Run, train
+from headsmith.trainer.presets import preset
+
+runner = CliRunner()
+
+
+def headsmith(*arguments, width=200):
+    return runner.invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(width)})
+
+
+@pytest.fixture(scope="module")
+def features(tiny_run: Run):
+    return tiny_run.record["features"]["path"]
+
+
+def test_from_a_file_to_an_exported_classifier(features, tmp_path):
+    (tmp_path / "sweep.yaml").write_text(
+        "epochs: 20\nseed: [0, 1]\nloss: [softmax, softsort]\np_k: [[1]]\nlearning_rate: [1e-2, 5e-2]\n"
+    )
+    out = tmp_path / "sweep"
+    shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", out, "--device", "cpu")
+    assert shown.exit_code == 0, shown.output
+    for words in ("8 heads in 2 banks", "softsort", "val top-1", "test top-5", "p top-1", "sweep.csv", "sweep.png"):
+        assert words in shown.output
+    bundle = export_classifier(out / "best", out=tmp_path / "bundle")
+    assert bundle.class_names == FeatureSet.load(features).class_names
+
+
+def test_json(features, tmp_path):
+    (tmp_path / "sweep.yaml").write_text("epochs: 2\nlearning_rate: [1e-2, 1e-1]\n")
+    shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep", "--json")
+    record = json.loads(shown.stdout)
+    assert record == json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+
+
+def test_a_bad_file_is_one_line_and_status_2(features, tmp_path):
+    (tmp_path / "sweep.yaml").write_text("lerning_rate: [1e-2]\n")
+    shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep")
+    assert shown.exit_code == 2
+    assert shown.stderr.count("\n") == 1
+    assert "'lerning_rate' is no setting; did you mean learning_rate" in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
+
+
+def test_flags_win_over_a_preset(features, tmp_path):
+    arguments = ("--preset", "paper/cifar100", "--loss", "bitonic", "--epochs", 2, "--device", "cpu")
+    shown = headsmith("train", features, "--out", tmp_path / "run", *arguments)
+    assert shown.exit_code == 0, shown.output
+    config, published = Run.load(tmp_path / "run").config, preset("paper/cifar100", "bitonic")
+    assert config.epochs == 2
+    for name in ("learning_rate", "batch_size", "inverse_temperature", "top1_mode", "p_k", "patience"):
+        expected = min(published[name], 96) if name == "batch_size" else published[name]
+        assert getattr(config, name) == pytest.approx(expected)
+
+
+def test_a_settings_file_wins_over_a_preset_and_names_its_loss(features, tmp_path):
+    (tmp_path / "settings.yaml").write_text("loss: softsort\nepochs: 3\nm: 5\n")
+    run = train(
+        features,
+        out=tmp_path / "run",
+        preset="paper/imagenet1k",
+        config=tmp_path / "settings.yaml",
+        epochs=1,
+        device="cpu",
+    )
+    assert (run.config.loss, run.config.epochs, run.config.m) == ("softsort", 1, 5)
+    assert run.config.inverse_temperature == 0.5
+    assert run.config.learning_rate == pytest.approx(10**-4.5)
+
+
+def test_a_mistyped_preset(features, tmp_path):
+    shown = headsmith("train", features, "--out", tmp_path / "run", "--preset", "paper/imagnet1k")
+    assert shown.exit_code == 2
+    assert "did you mean paper/imagenet1k" in shown.stderr
