@@ -70,7 +70,7 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
     images = known.manifest["source"]["source"]
     bundle = export_classifier(again, out=tmp_path / "bundle", data=images)
     assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.8
-    with pytest.raises(InputError, match=r"--backbone timm:test_resnet: gives features of D = 96, the files have D = 3"):
+    with pytest.raises(InputError, match=r"test_resnet: gives features of D = 96, the files have D = 3"):
         np.savez(tmp_path / "short.npz", x=np.zeros((4, 3)), y=[0, 1, 0, 1])
         import_features([tmp_path / "short.npz"], out=tmp_path / "short", **tiny_backbone._asdict())
 

@@ -172,9 +172,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise InputError(f"{path}: no such folder; make a feature set with: headsmith extract IMAGES --out {path}")
     if not (path / MANIFEST).is_file():
-        raise InputError(
-            f"{path}: is not a feature set, it has no {MANIFEST}; expected what `headsmith extract` or `import` wrote"
-        )
+        made = "expected what `headsmith extract` or `headsmith import` wrote"
+        raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; {made}")
     manifest = read_json(path / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise InputError(f"{path / MANIFEST}: format is {manifest.get('format')!r}, expected {FORMAT!r}")

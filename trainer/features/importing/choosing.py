@@ -82,8 +82,9 @@ def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], b
         several = listed([str(column) for column in possible], 20)
         raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
     what = "a matrix (N, D) of floats" if role == "features" else "one whole number or text a row"
-    holds = listed([str(column) for column in table.columns], 20) or "nothing"
-    raise InputError(f"{table.name}: has no {role} (expected {what}), it holds {holds}; name them with {flag}")
+    holds = listed([str(column) for column in table.columns], 20)
+    holds = f"others are {holds}: name them with {flag}" if holds else "it holds nothing else"
+    raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}")
 
 
 def _called(table: Table, asked: str, flag: str) -> Column:

@@ -126,7 +126,7 @@ def labels_beside(path: Path) -> list[Path]:
     if match := list(_FEATURE_WORD.finditer(stem)):
         start, end = match[-1].span()
         names += [f"{stem[:start]}{word}{stem[end:]}" for word in _LABEL_WORDS]
-        places = [path.parent, path.parent.with_name("metadata")]
+        places = [path.parent, path.parent / ".." / "metadata"]
         tables = [place / f"{stem[:start]}metadata{stem[end:]}.parquet" for place in places]
     else:
         tables = []

@@ -4,6 +4,7 @@ Nothing in them is run: only tensors and plain containers load. Tensors stay in 
 """
 
 import pickle
+import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +50,9 @@ def _is_the_papers(columns: list[Column]) -> bool:
 def _load(path: Path) -> Any:
     mapped = zipfile.is_zipfile(path)  # files of torch before 1.6 are no zip archives and cannot be mapped
     try:
-        return torch.load(path, map_location="cpu", mmap=mapped, weights_only=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
+            return torch.load(path, map_location="cpu", mmap=mapped, weights_only=True)
     except pickle.UnpicklingError as error:
         if "Weights only load failed" not in str(error) and not mapped:
             raise InputError(f"{path}: is damaged or was not written by torch.save; {SAFE_WAY}") from None

@@ -1,0 +1,251 @@
+"""Files that cannot be imported: one line that says which, what was found, what was expected, and what to do."""
+
+import pickle
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from headsmith.models import InputError
+from headsmith.trainer import FeatureSet, import_features
+
+from .planted import planted
+
+ROWS = planted(40)
+
+
+def refused(match, *files, **options):
+    with pytest.raises(InputError, match=match) as caught:
+        import_features(files, out="set", **options)
+    assert "\n" not in str(caught.value)
+    assert not Path("set").exists()
+
+
+class Bomb:
+    def __reduce__(self):
+        return Path.touch, (Path("exploded"),)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickled_object_is_never_run(zipped):
+    torch.save({"x": torch.zeros(4, 2), "y": Bomb()}, "a.pt", _use_new_zipfile_serialization=zipped)
+    refused(r"a.pt: holds pickled objects .* could run code; where you trust it, write it again as tensors", "a.pt")
+    assert not Path("exploded").exists()
+
+
+def test_labels_as_numpy_in_a_torch_file_are_refused_with_the_safe_way():
+    torch.save({"x": torch.tensor(ROWS.features), "y": ROWS.labels}, "a.p")
+    refused(r"\(numpy arrays count\).*torch.save\(\{'features': torch.as_tensor\(x\).*numpy.savez.*safetensors", "a.p")
+
+
+def test_pickles_and_arrays_of_objects_are_refused():
+    Path("a.pkl").write_bytes(pickle.dumps({"x": 1}))
+    refused("a.pkl: is a pickle, which could run code", "a.pkl")
+    Path("a.p").write_bytes(pickle.dumps({"x": 1}))
+    refused("a.p: holds pickled objects|a.p: is damaged or was not written by torch.save", "a.p")
+    np.save("x.npy", ROWS.features)
+    np.save("x_labels.npy", np.array([Bomb()] * 40, object), allow_pickle=True)
+    refused("x_labels.npy: holds pickled Python objects", "x.npy")
+    np.savez("o.npz", x=ROWS.features, y=np.array([Bomb()] * 40, object))
+    refused("o.npz: y.npy: holds pickled Python objects", "o.npz")
+    assert not Path("exploded").exists()
+
+
+def write(name):
+    if name.endswith(".npy"):
+        np.save("x_labels.npy", ROWS.labels)
+        np.save(name, ROWS.features)
+    elif name.endswith(".npz"):
+        np.savez(name, x=ROWS.features, y=ROWS.labels)
+    elif name.endswith(".pt"):
+        torch.save({"x": torch.tensor(ROWS.features), "y": torch.tensor(ROWS.labels)}, name)
+    elif name.endswith(".safetensors"):
+        save_file({"x": ROWS.features, "y": ROWS.labels}, name)
+    elif name.endswith(".parquet"):
+        pq.write_table(pa.table({"x": ROWS.features.tolist(), "y": ROWS.labels}), name)
+    else:
+        table = pa.table({"x": ROWS.features.tolist(), "y": ROWS.labels})
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.pt", "x.safetensors", "x.parquet", "x.arrow"])
+@pytest.mark.parametrize("kept", [0, 7, 100, -200])
+def test_truncated_files(name, kept):
+    write(name)
+    content = Path(name).read_bytes()
+    Path(name).write_bytes(content[:kept])
+    refused(rf"{name}: .*(truncated|damaged|holds no).*(get it again|torch.save|name them|nothing else)", name)
+
+
+def test_a_flipped_byte_inside_an_archive():
+    np.savez("x.npz", x=np.zeros((9000, 6)), y=np.arange(9000) % 3)
+    content = bytearray(Path("x.npz").read_bytes())
+    content[200_000] ^= 1
+    Path("x.npz").write_bytes(content)
+    refused(r"x.npz: x.npy is damaged \(Bad CRC-32", "x.npz")
+
+
+def test_what_is_not_there():
+    refused("gone.npz: no such file or folder, and no OWNER/NAME of a data set on the hub", "gone.npz")
+    refused("FILE: none given")
+    Path("x.csv").write_text("a,b")
+    refused(r"x.csv: files ending in '.csv' are not read; expected .p, .pt", "x.csv")
+    Path("x.safetensor").write_text("a,b")
+    refused(r"'.safetensor' are not read; did you mean .safetensors", "x.safetensor")
+    Path("empty").mkdir()
+    refused("empty: holds no file with features, expected some of .p, .pt", "empty")
+
+
+def test_labels_beside_an_array():
+    np.save("img_emb_0.npy", ROWS.features)
+    refused("img_emb_0.npy: has no labels beside it; expected one of img_emb_0_labels.npy", "img_emb_0.npy")
+    np.save("img_emb_0_labels.npy", ROWS.labels)
+    pq.write_table(pa.table({"label": ROWS.labels}), "metadata_0.parquet")
+    refused("several files of labels: img_emb_0_labels.npy, metadata_0.parquet", "img_emb_0.npy")
+
+
+def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
+    np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
+    refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*--features-column", "a.npz")
+    refused(r"labels: fine int64 \(40\), coarse .*--labels-column", "a.npz", features_column="clip")
+    refused(r"--features-column vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
+    refused(
+        "--group-column place is not there", "a.npz", features_column="dino", labels_column="fine", group_column="place"
+    )
+    found = import_features(["a.npz"], out="set", **names)
+    assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
+
+
+def test_columns_that_are_missing_or_of_another_shape():
+    np.savez("a.npz", y=ROWS.labels)
+    refused(r"has no features \(expected a matrix \(N, D\) of floats\), others are y int64 \(40\)", "a.npz")
+    np.savez("b.npz", x=ROWS.features)
+    refused(r"has no labels \(expected one whole number or text a row\), it holds nothing else", "b.npz")
+    np.savez("c.npz", x=np.zeros((40, 3, 2), np.float32), y=ROWS.labels)
+    refused(r"x float32 \(40, 3, 2\) is no matrix", "c.npz", features_column="x")
+    np.savez("d.npz", x=ROWS.features, y=np.eye(40))
+    refused(r"y float64 \(40, 40\) has not one value a row", "d.npz", features_column="x", labels_column="y")
+    torch.save([1, 2], "e.pt")
+    refused(r"e.pt: has no features", "e.pt")
+    torch.save({"n": 3}, "f.pt")
+    refused(r"f.pt: holds dict without tensors, expected features and labels", "f.pt")
+
+
+def test_rows_and_labels_of_different_length():
+    np.savez("a.npz", x=ROWS.features, y=ROWS.labels[:-1])
+    refused("a.npz: x has 40 rows and y 39, expected one each; nothing says which belong together", "a.npz")
+
+
+def test_lists_of_different_length_or_missing():
+    lists = ROWS.features.tolist()
+    pq.write_table(pa.table({"x": [*lists[:33], [1.0], *lists[34:]], "y": ROWS.labels}), "a.parquet", row_group_size=9)
+    refused("a.parquet: x has 1 values in row 33, expected 6 as in row 0", "a.parquet")
+    pq.write_table(pa.table({"x": [*lists[:33], None, *lists[34:]], "y": ROWS.labels}), "b.parquet")
+    refused("b.parquet: x has nothing in row 33, expected 6", "b.parquet")
+
+
+def test_other_widths_in_other_files_and_splits():
+    np.savez("a.npz", train_x=ROWS.features, train_y=ROWS.labels, test_x=ROWS.features[:, :4], test_y=ROWS.labels)
+    refused("a.npz: test: features have D = 4, but 6 in a.npz: train; expected the same backbone in all", "a.npz")
+
+
+def test_files_with_and_without_a_split():
+    write("x.npz")
+    np.savez("test.npz", x=ROWS.features, y=ROWS.labels)
+    refused("x.npz: says no split while other files do; name each by its split", "x.npz", "test.npz")
+    np.savez("both.npz", train_x=ROWS.features, train_y=ROWS.labels, test_x=ROWS.features, test_y=ROWS.labels)
+    refused("train=both.npz: holds 2 splits of its own", "train=both.npz")
+    refused("the files have no train split, found test; add one", "test.npz")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_nan_and_infinite_features(value, kind, dtype):
+    features = ROWS.features.astype(dtype)
+    features[[7, 31], 3] = value
+    np.savez("a.npz", x=features, y=ROWS.labels)
+    refused("a.npz: x: NaN or infinite features in rows 7, 31; remove these rows", "a.npz")
+
+
+def test_beyond_float16():
+    features = ROWS.features.copy()
+    features[11, 2] = -70000
+    np.savez("a.npz", x=features, y=ROWS.labels)
+    refused("x: 70000 in row 11 is beyond float16's 65504; import with --dtype float32", "a.npz", dtype="float16")
+    assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == -70000
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            np.r_[ROWS.labels[:-1] + 0.0, 1.5],
+            r"1 of 40 labels cannot be used, the first is 1.5 in row 39; expected whole",
+        ),
+        (np.r_[ROWS.labels[:-1] + 0.0, np.nan], "first is nan in row 39; expected a label in every row"),
+        (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "first is inf in row 39; expected whole numbers"),
+        (np.r_[-1, -1, ROWS.labels[2:]], "2 of 40 labels cannot be used, the first is -1 in row 0; expected 0 or more"),
+        (np.zeros(40, int), r"the training rows have one class only \(0\), expected at least 2"),
+    ],
+)
+def test_labels_that_cannot_be_used(labels, message):
+    np.savez("a.npz", x=ROWS.features, y=labels)
+    refused(message, "a.npz")
+
+
+def test_labels_that_are_missing_or_of_two_kinds():
+    pq.write_table(pa.table({"x": ROWS.features.tolist(), "y": ["a", None] * 20}), "a.parquet")
+    refused("a.parquet: y: 20 of 40 labels cannot be used, the first is None in row 1; expected a label", "a.parquet")
+    np.savez("train.npz", x=ROWS.features, y=ROWS.labels)
+    np.savez("test.npz", x=ROWS.features, y=ROWS.labels.astype(str))
+    refused("test.npz: y: some labels are numbers and some are text", "train.npz", "test.npz")
+
+
+def test_labels_outside_of_the_class_names():
+    Path("names.txt").write_text("a\nb\nc\nd\ne\n")
+    np.savez("a.npz", x=ROWS.features, y=ROWS.labels + 1)
+    refused(
+        r"from 1 to 5 \(do they count from 1\?\), expected 0 to 4 for 5 class names; the first wrong one is 5 in row 4",
+        "a.npz",
+        class_names="names.txt",
+    )
+    np.savez("b.npz", x=ROWS.features, y=np.array(list("abcdf"))[ROWS.labels])
+    refused("label 'f' is not among the 5 class names", "b.npz", class_names="names.txt")
+    Path("twice.txt").write_text("a\nb\na\n")
+    refused("twice.txt: 3 names, some empty or twice", "b.npz", class_names="twice.txt")
+    refused("none.txt: no text file that can be read", "b.npz", class_names="none.txt")
+
+
+def test_class_names_that_differ_between_splits():
+    data = {"x": ROWS.features.tolist(), "label": ROWS.labels}
+    for split, names in (("train", "abcde"), ("test", "edcba")):
+        kind = datasets.ClassLabel(names=list(names))
+        datasets.Dataset(pa.table(data)).cast_column("label", kind).save_to_disk(split)
+    refused("test: label: its class names are not those of", "train=train", "test=test")
+
+
+def test_options_that_cannot_be():
+    write("x.npz")
+    refused("--dtype: 'int8' is not known; expected one of float16, float32", "x.npz", dtype="int8")
+    refused("--held-out-share: 0.7 found, expected a share above 0 and below 0.5", "x.npz", held_out_share=0.7)
+    import_features(["x.npz"], out="set")
+    with pytest.raises(InputError, match="set: exists already; choose another --out or pass --overwrite"):
+        import_features(["x.npz"], out="set")
+    assert import_features(["x.npz"], out="set", overwrite=True, seed=1).manifest["splits"]["test"] == 5
+    with pytest.raises(InputError, match="labels: not by split, but features are"):
+        FeatureSet.from_arrays({"train": ROWS.features}, ROWS.labels)
+    with pytest.raises(InputError, match="split 'dev' is not known"):
+        FeatureSet.from_arrays({"dev": ROWS.features}, {"dev": ROWS.labels})
+
+
+def test_a_file_too_large_for_memory_is_to_be_imported(monkeypatch):
+    write("x.npz")
+    monkeypatch.setattr("headsmith.trainer.features.importing.importing.physical_memory", lambda: 1000.0)
+    with pytest.raises(InputError, match=r"x.npz: 0.0 GB of features; write them once with headsmith import"):
+        FeatureSet.load("x.npz")
