@@ -1,0 +1,30 @@
+"""What docs/training.md shows works."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from headsmith.trainer.presets import preset_names
+from headsmith.trainer.sweep.grid import read_plan
+
+TEXT = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
+
+
+def test_the_sweep_file():
+    (text,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    plan = read_plan(yaml.safe_load(text), None, None)
+    assert len(plan.points) == 2 * (3 + 2 + 3 * 2 * 3 * 3)
+    assert len({point.contender for point in plan.points}) == 5
+    assert plan.final_seeds == [0, 1, 2, 3, 4]
+
+
+def test_every_preset_is_in_the_table():
+    assert set(re.findall(r"`(paper/\w+)` \|", TEXT)) == set(preset_names())
+
+
+def test_the_estimator_example(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    (example,) = [block for block in blocks if "HeadClassifier(" in block]
+    exec(example, {})  # noqa: S102 - our own documentation
+    assert float(capsys.readouterr().out) > 0.88
