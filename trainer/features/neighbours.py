@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.neighbors import KNeighborsClassifier
 
 from .columns import Columns
@@ -13,7 +14,9 @@ from .samples import SEED
 Array = np.ndarray[Any, Any]
 NEAREST = 5
 TRAIN_ROWS, HELD_OUT_ROWS = 20_000, 2_000
+SAMPLE_BYTES = 64 << 20
 ENOUGH = 50
+WORKING_MEMORY = 64  # MiB of distances at a time
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,14 @@ def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes:
         return None
     k = min(NEAREST, len(rows))
     model = KNeighborsClassifier(k, metric="cosine", algorithm="brute", weights="distance").fit(rows, labels)
-    accuracy = float((model.predict(held_out) == expected).mean())
+    with sklearn.config_context(working_memory=WORKING_MEMORY):
+        accuracy = float((model.predict(held_out) == expected).mean())
     chance = float(np.bincount(expected).max() / len(expected))
     return Neighbours(accuracy, chance, len(held_out), len(rows), split, k)
 
 
 def _sample(columns: Columns, usable: Array, most: int, classes: int, rng: np.random.Generator) -> tuple[Array, Array]:
     fits = np.flatnonzero(usable & (columns.labels >= 0) & (columns.labels < classes))
-    chosen = np.sort(rng.choice(fits, min(most, len(fits)), replace=False)) if len(fits) else fits
+    most = min(most, SAMPLE_BYTES // (4 * columns.features.shape[1]), len(fits))
+    chosen = np.sort(rng.choice(fits, most, replace=False)) if most else fits[:0]
     return columns.features[chosen].astype(np.float32), columns.labels[chosen]

@@ -12,7 +12,7 @@ from ..progress import progress
 from .columns import Columns
 
 Array = np.ndarray[Any, Any]
-_BLOCK_BYTES = 32 << 20
+_BLOCK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)

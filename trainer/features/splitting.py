@@ -58,7 +58,7 @@ def divide(
     units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
     strata, by_class = _strata(units, labels[rows])
     drawn, small = _draw(strata, len(missing), share, seed)
-    if not by_class and small:
+    if not by_class and small.size:
         raise InputError(f"{len(strata)} groups are too few to carve {' and '.join(missing)} out of train; add groups")
     splits = given.copy()
     for place, split in enumerate(missing):

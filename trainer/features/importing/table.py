@@ -11,7 +11,7 @@ import torch
 from ..samples import split_called
 
 Array = np.ndarray[Any, Any]
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
 TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 

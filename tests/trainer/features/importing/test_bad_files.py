@@ -115,9 +115,8 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*--features-column", "a.npz")
     refused(r"labels: fine int64 \(40\), coarse .*--labels-column", "a.npz", features_column="clip")
     refused(r"--features-column vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
-    refused(
-        "--group-column place is not there", "a.npz", features_column="dino", labels_column="fine", group_column="place"
-    )
+    names = {"features_column": "dino", "labels_column": "coarse"}
+    refused("--group-column place is not there", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
     assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
 
