@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from headsmith.trainer.features import FeatureSet, open_images
 from headsmith.trainer.features.batches import decode
 from headsmith.trainer.features.embedding import Embedder
 
+DIFFERENT = 512
 SIZE = (500, 375)  # ImageNet's median
 
 
@@ -38,12 +40,14 @@ def draw(path: Path, seed: int) -> None:
 
 
 def make_images(root: Path, count: int) -> Path:
-    """``count`` images in two classes."""
+    """``count`` images in two classes, at most ``DIFFERENT`` of them different."""
     paths = [root / "images" / "ab"[number % 2] / f"{number:05d}.jpg" for number in range(count)]
     for name in "ab":
         (root / "images" / name).mkdir(parents=True)
     with ThreadPoolExecutor() as threads:
-        list(threads.map(draw, paths, range(count)))
+        list(threads.map(draw, paths[:DIFFERENT], range(count)))
+    for number, path in enumerate(paths[DIFFERENT:]):
+        shutil.copyfile(paths[number % DIFFERENT], path)
     return root / "images"
 
 
@@ -59,7 +63,8 @@ def decoding(folder: Path, backbone: Backbone, most: int) -> Iterator[tuple[str,
     """Decode, resize and crop alone, with 1, 2, 4, ... threads."""
     images = open_images(folder)
     for threads in [2**power for power in range(most.bit_length())]:
-        stream = decode(images, range(len(images)), lambda image, _: backbone.preprocessing(image), threads)
+        some = range(min(len(images), 256 * threads))
+        stream = decode(images, some, lambda image, _: backbone.preprocessing(image), threads)
         start = time.perf_counter()
         rows = sum(1 for _ in stream)
         yield f"decoding, {threads} threads", rows / (time.perf_counter() - start)
@@ -82,10 +87,12 @@ def network(backbone: Backbone, device: torch.device, batch: int, seconds: float
             yield f"network, {layout}, {'autocast' if amp else 'float32'}", rows / (time.perf_counter() - start)
 
 
-def whole(folder: Path, root: Path, flags: list[str], device: torch.device, most: int) -> Iterator[tuple[str, float]]:
+def whole(
+    folder: Path, root: Path, flags: list[str], device: torch.device, counts: list[int]
+) -> Iterator[tuple[str, float]]:
     """`headsmith extract`, in one process and in several on the one device; starting up is not counted."""
     for amp in (False, True) if device.type == "cuda" else (False,):
-        for processes in [2**power for power in range(most.bit_length())]:
+        for processes in counts:
             out = root / f"features-{amp}-{processes}"
             run = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
             run += ["-m", "headsmith", "extract", str(folder), "--out", str(out), "--device", str(device), *flags]
@@ -103,7 +110,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--processes", type=int, default=2, help="at most, in powers of 2")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     arguments = parser.parse_args()
     device = pick_device(arguments.device)
     cores = len(os.sched_getaffinity(0))

@@ -79,7 +79,7 @@ class Filling:
         """Take and compute what can be had; whether that was anything. Decoding runs ahead across shards."""
         claims: deque[tuple[Shard, FileLock]] = deque()
         indices = self._taken(missing, member, claims, advance)
-        ahead = min(AHEAD, parts.SHARD_ROWS)
+        ahead = max(2 * self.workers, min(AHEAD // len(self.views.names), parts.SHARD_ROWS))
         stream = decode(self.images, indices, self.views, self.workers, ahead=ahead)
         worked = False
         try:

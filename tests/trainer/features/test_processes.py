@@ -128,6 +128,20 @@ def test_two_extractions_of_different_requests_do_not_write_one_output(options, 
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
+def test_an_extraction_of_the_same_request_is_joined_not_thrown_away(options, alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "SHARD_ROWS", 4)
+    out = tmp_path / "set"
+    with membership.join(out, alone.manifest["request"], False, lambda: False) as member:
+        claim = member.claim("train-000000.arrow")
+        assert member.claim("train-000000.arrow") is None
+        claim.release()
+        assert member.listing() >= {"request.json", ".train-000000.arrow.lock"}
+        assert_same(extract(out=out, overwrite=True, **options).path, alone)
+        assert member.listing() is None
+        assert member.claim("train-000000.arrow") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
 def test_a_gate_whose_holder_says_nothing(options, tmp_path, monkeypatch):
     monkeypatch.setattr(membership, "_PATIENCE", 0)
     with membership.gate(tmp_path / "set", {}), pytest.raises(InputError, match="another extraction is writing it"):
