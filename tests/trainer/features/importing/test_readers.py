@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from headsmith.trainer import FeatureSet, import_features
+from headsmith.trainer.features.importing.datasets_folder import read_dataset
 
 from .planted import check_aligned, planted
 
@@ -212,3 +213,27 @@ def test_class_names_that_labels_count_from_zero(tmp_path):
     (tmp_path / "names.txt").write_text("a\nb\nc\nd\ne\nnever seen\n")
     found = import_features(["a.npz"], out=tmp_path / "set", class_names=tmp_path / "names.txt")
     assert found.class_names == ["a", "b", "c", "d", "e", "never seen"]
+
+
+def test_a_data_set_by_name_as_datasets_loads_it(tmp_path):
+    """The code of hub names, on data files that `datasets` loads without the hub."""
+    pq.write_table(table(TRAIN), tmp_path / "train.parquet")
+    pq.write_table(table(TEST), tmp_path / "test.parquet")
+    train, test = sorted(read_dataset(str(tmp_path)), key=lambda found: found.split, reverse=True)
+    assert (train.split, test.split) == ("train", "test")
+    columns = {column.name: column for column in train.columns}
+    assert columns["embedding"].shape == TRAIN.features.shape
+    assert (np.concatenate(list(columns["embedding"].blocks())) == TRAIN.features).all()
+
+
+def test_groups_and_ids_from_columns(tmp_path):
+    faces = [f"face {number % 7}" for number in range(120)]
+    for shard in range(3):
+        part = slice(40 * shard, 40 * shard + 40)
+        rows = planted(40, first=40 * shard)
+        pq.write_table(table(rows, face=faces[part], key=list(range(120))[part]), tmp_path / f"part-{shard}.parquet")
+    found = import_features([tmp_path], out=tmp_path / "set", group_column="face", id_column="key")
+    assert check_aligned(found) == set(range(120))
+    groups = [{faces[int(name)] for name in found.ids(split)} for split in found.splits]
+    assert sum(map(len, groups)) == len(set.union(*groups)) == 7
+    assert "10.00% of the groups" in found.manifest["split_rule"]
