@@ -98,7 +98,7 @@ def whole(
             run += ["-m", "headsmith", "extract", str(folder), "--out", str(out), "--device", str(device), *flags]
             threads = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
             environment = os.environ | {"OMP_NUM_THREADS": threads}
-            subprocess.run([*run, *(["--amp"] if amp else [])], check=True, capture_output=True, env=environment)  # noqa: S603
+            subprocess.run([*run, *(["--amp"] if amp else [])], check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
             speed = FeatureSet.load(out).manifest["statistics"]["images_per_second"]
             yield f"extract, {processes} processes, {'autocast' if amp else 'float32'}", speed
 
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2])
     arguments = parser.parse_args()
     device = pick_device(arguments.device)
     cores = len(os.sched_getaffinity(0))
