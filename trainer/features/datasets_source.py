@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 from datasets.exceptions import DatasetsError
 
 from ...models.errors import InputError
 from ...models.images import UnreadableImage
-from .labels import map_labels
+from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
 
 _DATA_FILES = ("*.parquet", "*.arrow", "*.tar")
@@ -54,11 +55,15 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     label = _label_column(features, label_column, image, name)
     for split, table in tables.items():
         _check_same(features, table.features, (image, label), f"{name}: {split}")
-    columns = {split: table.with_format(None)[label][:] for split, table in tables.items()}
-    class_names, labels = map_labels(columns, features[label], label, name)
+    names = list(features[label].names) if isinstance(features[label], datasets.ClassLabel) else None
+    columns = {split: np.asarray(table.with_format(None)[label][:]) for split, table in tables.items()}
+    class_names, labels = index_labels(
+        [Labels(f"{name}: {split}: {label}", column, names) for split, column in columns.items()]
+    )
     images = {split: _encoded(table, image) for split, table in tables.items()}
+    places = [(split, row) for split, column in columns.items() for row in range(len(column))]
     samples = [
-        Sample(f"{split}/{row}", index, split) for split, column in labels.items() for row, index in enumerate(column)
+        Sample(f"{split}/{row}", index, split) for (split, row), index in zip(places, labels.tolist(), strict=True)
     ]
     keys = {"source": name, "image_column": image, "label_column": label}
     return Listing(keys, class_names, samples, divided, lambda sample: _content(images, sample.id))

@@ -1,58 +1,111 @@
-"""From a label column of any kind to class names and indices."""
+"""From label columns of any kind to class names and indices, a million rows at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import datasets
+import numpy as np
+import pyarrow as pa
 
-from ...models.errors import InputError
+from ...models.errors import InputError, near
+
+Array = np.ndarray[Any, Any]
 
 
-def map_labels(
-    columns: Mapping[str, Sequence[Any]], kind: Any, column: str, name: str
-) -> tuple[list[str], dict[str, list[int]]]:
-    """Class names, and every split's labels as indices into them.
+@dataclass(frozen=True)
+class Labels:
+    """The labels of one table as they were found.
 
-    A `ClassLabel` says its names. Other labels, numbers or text, are sorted (numbers by value, so that 10 follows 9)
-    and named after themselves: labels may start at 1 or have gaps.
+    Attributes:
+        where: The file and column, for messages.
+        values: ``(N,)``, of any dtype.
+        class_names: Where the file itself says what they are indices into.
+    """
 
-    Args:
-        columns: The labels by split.
-        kind: The column's feature type.
-        column: Its name.
-        name: The data set, for messages.
+    where: str
+    values: Array
+    class_names: list[str] | None = None
+
+
+def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) -> tuple[list[str], Array]:
+    """Class names, and the labels of all tables, one after the other, as indices into them, int64.
+
+    Names that are given, or that the files say, are kept. Else the labels are sorted (numbers by value, text as text)
+    and named after themselves: they may start at 1 or have gaps.
 
     Raises:
-        InputError: A missing label, one outside of the class names, or one that is neither number nor text.
+        InputError: A row without a label, a fraction, a label outside of the class names, or two kinds of label.
     """
-    if isinstance(kind, datasets.ClassLabel):
-        class_names = list(kind.names)
-        return class_names, {
-            split: _in_range(labels, class_names, column, f"{name}: {split}") for split, labels in columns.items()
-        }
-    for split, labels in columns.items():
-        _check_values(labels, column, f"{name}: {split}")
-    values = sorted({label for labels in columns.values() for label in labels})
-    index = {value: place for place, value in enumerate(values)}
-    return [str(value) for value in values], {
-        split: [index[label] for label in labels] for split, labels in columns.items()
-    }
+    own = [labels for labels in found if labels.class_names is not None]
+    if class_names is None and own:
+        class_names = own[0].class_names
+        for labels in found:
+            if labels.class_names != class_names:
+                raise InputError(
+                    f"{labels.where}: its class names are not those of {own[0].where}; expected the same in all files, "
+                    "so write them with one list of names"
+                )
+    cleaned = [_clean(labels) for labels in found]
+    kinds = {values.dtype.kind for values in cleaned}
+    if len(kinds) > 1:
+        raise InputError(
+            f"{found[-1].where}: some labels are numbers and some are text, expected one kind in all files"
+        )
+    if class_names is not None:
+        pairs = zip(found, cleaned, strict=True)
+        return class_names, np.concatenate([_known(labels.where, values, class_names) for labels, values in pairs])
+    return _sorted(np.concatenate(cleaned))
 
 
-def _in_range(labels: Sequence[Any], class_names: list[str], column: str, where: str) -> list[int]:
-    for row, label in enumerate(labels):
-        if label is None or not 0 <= label < len(class_names):
+def _clean(labels: Labels) -> Array:
+    """Labels as int64 or as text (objects), every row with one."""
+    values = labels.values
+    if values.dtype.kind == "f":
+        whole = np.isfinite(values) & (values == np.floor(values))
+        _refuse(labels, ~whole, "a whole number or text")
+    if values.dtype.kind in "iuf":
+        _refuse(labels, values < 0, "0 or more")
+        return values.astype(np.int64)
+    text = values.astype(object)
+    _refuse(labels, np.array([not isinstance(value, str | bool) for value in text], bool), "a whole number or text")
+    return np.array([str(value) for value in text], object)
+
+
+def _refuse(labels: Labels, wrong: Array, expected: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if rows.size:
+        more = f" ({rows.size} such rows of {len(wrong)})" if rows.size > 1 else ""
+        raise InputError(
+            f"{labels.where} is {labels.values[rows[0]]!s} in row {rows[0]}{more}, expected {expected}; "
+            "label these rows or remove them (or the split, where it has no labels)"
+        )
+
+
+def _known(where: str, values: Array, class_names: list[str]) -> Array:
+    if values.dtype.kind == "O":
+        index = {name: place for place, name in enumerate(class_names)}
+        unknown = sorted(set(values) - set(index))
+        if unknown:
             raise InputError(
-                f"{where}: {column} is {label} in row {row}, expected 0 to {len(class_names) - 1} (an index into its "
-                "class names); label these rows or remove them (or the split, where it has no labels)"
+                f"{where}: label {unknown[0]!r} is not among the {len(class_names)} class names"
+                f"{near(unknown[0], class_names)}; correct it, or add its name"
             )
-    return list(labels)
+        return np.array([index[value] for value in values], np.int64)
+    wrong = np.flatnonzero(values >= len(class_names))
+    if wrong.size:
+        low, high, last = values.min(), values.max(), len(class_names) - 1
+        hint = " (do they count from 1?)" if low == 1 and high == len(class_names) else ""
+        raise InputError(
+            f"{where}: labels go from {low} to {high}{hint}, expected 0 to {last} for {last + 1} class names; the "
+            f"first wrong one is {values[wrong[0]]} in row {wrong[0]}: correct the labels or the names"
+        )
+    return values
 
 
-def _check_values(labels: Sequence[Any], column: str, where: str) -> None:
-    for row, label in enumerate(labels):
-        if not isinstance(label, int | str):
-            raise InputError(
-                f"{where}: {column} is {label!r} in row {row}, expected a whole number or text; choose another "
-                "--label-column or put one label in every row"
-            )
+def _sorted(values: Array) -> tuple[list[str], Array]:
+    coded = pa.array(values).dictionary_encode()
+    names = coded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return [str(names[index]) for index in order], place[coded.indices.to_numpy()]

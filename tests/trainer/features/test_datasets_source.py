@@ -125,7 +125,7 @@ def test_damaged_and_missing_images_are_found_when_read(tmp_path):
         ({}, {"label_column": "lable"}, "--label-column lable is not there; its columns are image, label"),
         ({}, {"image_column": "photo"}, "--image-column photo is not there; its columns are image, label"),
         ({}, {"image_column": "label"}, "--image-column label holds .*ClassLabel.*, expected images"),
-        ({"x": (datasets.Value("float32"), [0.5] * 6)}, {"label_column": "x"}, "x is 0.5 in row 0, expected a whole"),
+        ({"x": (datasets.Value("float32"), [0.5] * 6)}, {"label_column": "x"}, "x is 0.5 in row 0 .*, expected a whole"),
     ],
 )
 def test_columns_that_do_not_fit(tmp_path, columns, asked, message):
@@ -154,7 +154,7 @@ def test_rows_without_a_label(tmp_path):
     train = table(["red", "blue"] * 3, NAMED)
     test = train.remove_columns("label").add_column("label", [-1] * 6).cast_column("label", NAMED)
     datasets.DatasetDict({"train": train, "test": test}).save_to_disk(tmp_path / "set")
-    with pytest.raises(InputError, match="set: test: label is -1 in row 0, expected 0 to 2"):
+    with pytest.raises(InputError, match="set: test: label is -1 in row 0 \\(6 such rows of 6\\), expected 0 or more"):
         open_images(tmp_path / "set")
     table(["a", None, "b"], datasets.Value("string")).save_to_disk(tmp_path / "gap")
     with pytest.raises(InputError, match="gap: train: label is None in row 1, expected a whole number or text"):

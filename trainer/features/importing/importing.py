@@ -12,7 +12,7 @@ import numpy as np
 from ....models.backbone import load_backbone
 from ....models.environment import versions
 from ....models.errors import InputError
-from ....models.files import new_folder, sha256_json, write_json
+from ....models.files import new_folder, read_json, sha256_json, write_json
 from ..columns import Columns
 from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
 from ..request import fingerprint
@@ -132,7 +132,13 @@ class Maker:
         return {split: int((self.rows.splits == code).sum()) for code, split in enumerate(SPLITS)}
 
     def write(self, out: Path, *, overwrite: bool = False) -> FeatureSet:
-        """Make the folder."""
+        """Make the folder.
+
+        Raises:
+            InputError: ``out`` exists and is not to be replaced, or is no feature set.
+        """
+        if overwrite and (out / MANIFEST).is_file() and read_json(out / MANIFEST).get("format") != FORMAT:
+            raise InputError(f"{out}: exists and is not a feature set; choose another --out")
         names, width, dtype = self.rows.class_names, self.width, self.dtype
         with new_folder(out, replace=MANIFEST if overwrite else None) as folder, ExitStack() as open_files:
             sinks: dict[str, Sink] = {

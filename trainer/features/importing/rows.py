@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....models.errors import InputError
+from ..labels import Labels, index_labels
 from ..samples import SPLITS, listed
 from ..splitting import divide
 from .choosing import Chosen
-from .labels import Labels, index_labels
 from .table import Array
 
 

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
+from headsmith.cli import app
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, import_features
 
@@ -185,11 +187,14 @@ def test_beyond_float16():
     [
         (
             np.r_[ROWS.labels[:-1] + 0.0, 1.5],
-            r"1 of 40 labels cannot be used, the first is 1.5 in row 39; expected whole",
+            r"y is 1.5 in row 39, expected a whole",
         ),
-        (np.r_[ROWS.labels[:-1] + 0.0, np.nan], "first is nan in row 39; expected a label in every row"),
-        (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "first is inf in row 39; expected whole numbers"),
-        (np.r_[-1, -1, ROWS.labels[2:]], "2 of 40 labels cannot be used, the first is -1 in row 0; expected 0 or more"),
+        (
+            np.r_[ROWS.labels[:-1] + 0.0, np.nan],
+            "y is nan in row 39, expected a whole number or text; label",
+        ),
+        (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "y is inf in row 39, expected a whole"),
+        (np.r_[-1, -1, ROWS.labels[2:]], "y is -1 in row 0 \\(2 such rows of 40\\), expected 0 or more"),
         (np.zeros(40, int), r"the training rows have one class only \(0\), expected at least 2"),
     ],
 )
@@ -200,7 +205,7 @@ def test_labels_that_cannot_be_used(labels, message):
 
 def test_labels_that_are_missing_or_of_two_kinds():
     pq.write_table(pa.table({"x": ROWS.features.tolist(), "y": ["a", None] * 20}), "a.parquet")
-    refused("a.parquet: y: 20 of 40 labels cannot be used, the first is None in row 1; expected a label", "a.parquet")
+    refused("a.parquet: y is None in row 1 \\(20 such rows of 40\\), expected a whole number or text", "a.parquet")
     np.savez("train.npz", x=ROWS.features, y=ROWS.labels)
     np.savez("test.npz", x=ROWS.features, y=ROWS.labels.astype(str))
     refused("test.npz: y: some labels are numbers and some are text", "train.npz", "test.npz")
@@ -248,3 +253,28 @@ def test_a_file_too_large_for_memory_is_to_be_imported(monkeypatch):
     monkeypatch.setattr("headsmith.trainer.features.importing.importing.physical_memory", lambda: 1000.0)
     with pytest.raises(InputError, match=r"x.npz: 0.0 GB of features; write them once with headsmith import"):
         FeatureSet.load("x.npz")
+
+
+def test_only_a_feature_set_is_replaced():
+    write("x.npz")
+    Path("bundle").mkdir()
+    Path("bundle/manifest.json").write_text('{"format": "headsmith.bundle"}')
+    with pytest.raises(InputError, match="bundle: exists and is not a feature set; choose another --out"):
+        import_features(["x.npz"], out="bundle", overwrite=True)
+    Path("other").mkdir()
+    Path("other/notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="other: is not what would replace it"):
+        import_features(["x.npz"], out="other", overwrite=True)
+    assert Path("other/notes.txt").read_text() == "mine"
+
+
+def test_the_command_says_it_in_one_line():
+    np.savez("a.npz", x=ROWS.features, y=ROWS.labels[:-1])
+    result = CliRunner().invoke(app, ["import", "a.npz", "--out", "set"])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("headsmith: a.npz: x has 40 rows and y 39")
+    write("x.npz")
+    done = CliRunner().invoke(app, ["import", "train=x.npz", "--out", "set", "--dtype", "float16", "--seed", "3"])
+    assert done.exit_code == 0
+    assert "5 classes, D = 6, float16" in done.output
+    assert "drawn with seed 3" in done.output
