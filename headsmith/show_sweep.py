@@ -40,7 +40,9 @@ def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
     """The best settings, by what varies."""
     named = any(row["contender"] != row["loss"] for row in rows)
     columns = (["contender"] if named else []) + list(axes)
-    table = Table(*columns, title="Settings, the best on validation first; accuracies in %")
+    table = Table(title="Settings, the best on validation first; accuracies in %")
+    for name in columns:
+        table.add_column(name, overflow="fold")
     for heading in ("seeds", "val top-1", "val top-5"):
         table.add_column(heading, no_wrap=True)
     for row in rows[:LISTED]:
@@ -51,20 +53,17 @@ def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
 
 def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     """The chosen setting of every contender, on validation and test."""
-    table = Table("contender", title="What validation chose of each, scored on test once; accuracies in %")
-    for heading in (
-        "val top-1",
-        "val top-5",
-        "test top-1",
-        "test top-5",
-        *(["p top-1", "p top-5"] if baseline else []),
-    ):
+    table = Table(title="What validation chose of each, scored on test once; accuracies in %")
+    table.add_column("contender", overflow="fold", min_width=8)
+    tested = [name for name in ("top1", "top5") if any(row[f"p_{name}"] is not None for row in rows)]
+    results = [f"{split} {name}" for split in ("val", "test") for name in ("top-1", "top-5")]
+    for heading in (*results, *(f"p {name}" for name in tested)):
         table.add_column(heading, no_wrap=True)
-    if baseline:
-        table.caption = f"p: McNemar's exact test of the best seeds, against {escape(baseline)}"
+    if tested:
+        table.caption = f"p: McNemar's exact test of the best seeds, against {escape(str(baseline))}"
     for row in rows:
         cells = [_spread(row, f"{split}_{name}") for split in ("val", "test") for name in ("top1", "top5")]
-        table.add_row(escape(row["contender"]), *cells, *([_p(row["p_top1"]), _p(row["p_top5"])] if baseline else []))
+        table.add_row(escape(row["contender"]), *cells, *(_p(row[f"p_{name}"]) for name in tested))
     return table
 
 
@@ -87,4 +86,6 @@ def _spread(row: dict[str, Any], name: str) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
+    if value is None:
+        return ""
+    return "< .001" if value < 0.001 else f"{value:.3f}"

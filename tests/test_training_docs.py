@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset_names
 from headsmith.trainer.sweep.grid import read_plan
 
@@ -17,6 +18,14 @@ def test_the_sweep_file():
     assert len(plan.points) == 2 * (3 + 2 + 3 * 2 * 3 * 3)
     assert len({point.contender for point in plan.points}) == 5
     assert plan.final_seeds == [0, 1, 2, 3, 4]
+
+
+def test_the_study_has_every_loss_and_its_two_baselines():
+    plan = read_plan(Path(__file__).parent.parent / "docs" / "worth_it.yaml", None, None)
+    contenders = {point.contender for point in plan.points}
+    assert contenders == {*METHODS, "cross-entropy, tuned", "cross-entropy over the 16 hardest"} - {"softmax"}
+    assert len(plan.points) == 3 * 2 * 3 + 3 * 2 + 6 * 2 * 3
+    assert len(plan.final_seeds) == 5
 
 
 def test_every_preset_is_in_the_table():

@@ -1,5 +1,6 @@
 """A scikit-learn classifier over the trainer."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ _DEFAULT_P_K = (0.5, 0.0, 0.0, 0.0, 0.5)
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A head on features, with scikit-learn's interface: cross-entropy, or a differentiable top-k cross-entropy.
 
-    Each parameter but the last four is that of `headsmith.trainer.TrainConfig`.
+    Parameters that `headsmith.trainer.TrainConfig` has are its settings, with its defaults.
 
     Args:
         loss: ``softmax``, or a relaxation: ``neuralsort``, ``softsort``, ``sinkhorn``, ``odd_even``, ``bitonic``,
@@ -32,16 +33,24 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             or half top-(C-1) where there are fewer than six classes, since all C are always right.
         m: Highest scores of a row that enter the relaxation.
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's.
+        distribution: Of a sorting network's comparators.
+        art_lambda: The lambda of the distribution ``logistic_phi``.
+        top1_mode: How top-1 enters: ``sm``, ``smce`` or ``sort``.
+        softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
         label_smoothing: Share of the cross-entropy with uniform targets.
-        head: ``linear``, ``norm_linear`` (standardises first), ``cosine`` or ``mlp``.
+        head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
+        norm: What ``norm_linear`` does first: ``standard`` or ``layer``.
         hidden: Units in the hidden layer of ``mlp``.
         optimizer: ``adam``, ``adamw``, ``sgd`` or ``lbfgs``.
         learning_rate: Its step size; ``None`` takes the loss's.
         weight_decay: L2 penalty, or decay for ``adamw``.
+        momentum: Of ``sgd``.
+        warmup: Epochs over which the step size rises linearly from 0.
         schedule: ``constant`` or ``cosine``.
         dropout: Share of a feature's entries that are set to 0 in training.
         noise: Deviation of Gaussian noise on features in training, in units of their root mean square.
         balanced: Draw the rows of every class equally often.
+        averaging: Decay a step of an exponential moving average of the weights, which is kept; 0 is off.
         epochs: Passes over the rows, at the most.
         batch_size: Rows a step.
         device: ``auto``, ``cpu`` or ``cuda``.
@@ -68,16 +77,24 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         p_k: Sequence[float] | None = TrainConfig.p_k,
         m: int | None = TrainConfig.m,
         inverse_temperature: float | None = TrainConfig.inverse_temperature,
+        distribution: str = TrainConfig.distribution,
+        art_lambda: float = TrainConfig.art_lambda,
+        top1_mode: str = TrainConfig.top1_mode,
+        softmax_over: str = TrainConfig.softmax_over,
         label_smoothing: float = TrainConfig.label_smoothing,
         head: str = TrainConfig.head,
+        norm: str = TrainConfig.norm,
         hidden: int = TrainConfig.hidden,
         optimizer: str = TrainConfig.optimizer,
         learning_rate: float | None = TrainConfig.learning_rate,
         weight_decay: float = TrainConfig.weight_decay,
+        momentum: float = TrainConfig.momentum,
+        warmup: float = TrainConfig.warmup,
         schedule: str = TrainConfig.schedule,
         dropout: float = TrainConfig.dropout,
         noise: float = TrainConfig.noise,
         balanced: bool = TrainConfig.balanced,
+        averaging: float = TrainConfig.averaging,
         epochs: int = TrainConfig.epochs,
         batch_size: int = TrainConfig.batch_size,
         device: str = TrainConfig.device,
@@ -90,16 +107,24 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.p_k = p_k
         self.m = m
         self.inverse_temperature = inverse_temperature
+        self.distribution = distribution
+        self.art_lambda = art_lambda
+        self.top1_mode = top1_mode
+        self.softmax_over = softmax_over
         self.label_smoothing = label_smoothing
         self.head = head
+        self.norm = norm
         self.hidden = hidden
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.momentum = momentum
+        self.warmup = warmup
         self.schedule = schedule
         self.dropout = dropout
         self.noise = noise
         self.balanced = balanced
+        self.averaging = averaging
         self.epochs = epochs
         self.batch_size = batch_size
         self.device = device
@@ -198,24 +223,9 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float((self.predict_topk(X, k) == np.asarray(y)[:, None]).any(axis=1).mean())
 
 
-_SHARED = (
-    "loss",
-    "m",
-    "inverse_temperature",
-    "label_smoothing",
-    "head",
-    "hidden",
-    "optimizer",
-    "learning_rate",
-    "weight_decay",
-    "schedule",
-    "dropout",
-    "noise",
-    "balanced",
-    "epochs",
-    "batch_size",
-    "device",
-    "patience",
+# The settings that a parameter stands for under its own name.
+_SHARED = tuple(
+    field.name for field in dataclasses.fields(TrainConfig) if field.name not in ("p_k", "start", "select", "seed")
 )
 
 

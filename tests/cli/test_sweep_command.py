@@ -29,7 +29,7 @@ def test_from_a_file_to_an_exported_classifier(features, tmp_path):
     out = tmp_path / "sweep"
     shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", out, "--device", "cpu")
     assert shown.exit_code == 0, shown.output
-    for words in ("8 heads in 2 banks", "softsort", "val top-1", "test top-5", "p top-1", "sweep.csv", "sweep.png"):
+    for words in ("8 heads in 2 banks", "softsort", "val top-1", "test top-5", "p top1", "sweep.csv", "sweep.png"):
         assert words in shown.output
     bundle = export_classifier(out / "best", out=tmp_path / "bundle")
     assert bundle.class_names == FeatureSet.load(features).class_names

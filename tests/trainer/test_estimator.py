@@ -1,5 +1,6 @@
 """`HeadClassifier` among scikit-learn's own estimators and checks."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import headsmith
 from headsmith import HeadClassifier
 from headsmith.models import InputError
+from headsmith.trainer import TrainConfig
 
 TOPK = {"loss": "softsort", "p_k": (0.5, 0.5), "learning_rate": 0.03}
 
@@ -154,6 +156,14 @@ def test_settings_that_do_not_fit(settings, message):
 def test_values_beyond_float32():
     with pytest.raises(InputError, match="beyond the range of float32"):
         HeadClassifier().fit(np.array([[1e300], [0.0]]), [0, 1])
+
+
+def test_parameters_are_the_settings_of_train():
+    defaults = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+    found = HeadClassifier().get_params()
+    own = {name: found.pop(name) for name in ("early_stopping", "validation_fraction", "random_state")}
+    assert own == {"early_stopping": False, "validation_fraction": 0.1, "random_state": None}
+    assert found == {name: value for name, value in defaults.items() if name not in ("start", "select", "seed")}
 
 
 def test_public_name():
