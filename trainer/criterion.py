@@ -22,15 +22,15 @@ KEYWORDS = {
 }
 
 
-def criterion(config: TrainConfig, *, reduction: str = "none") -> TopKCrossEntropy:
-    """The loss of a configuration.
+def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy:
+    """The loss of a configuration, row by row; ``inplace`` lets its gradient overwrite the logits.
 
     Raises:
         InputError: Settings that the loss does not take.
     """
     keywords: dict[str, Any] = {keyword: getattr(config, name) for name, keyword in KEYWORDS.items()}
     try:
-        return TopKCrossEntropy(**keywords, reduction=reduction)
+        return TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
     except (ValueError, TypeError) as error:
         raise InputError(f"--loss {config.loss}: {error}") from None
 

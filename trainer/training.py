@@ -20,6 +20,7 @@ from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
 from .run import CONFIG, FORMAT, HEAD, RECORD, Run
+from .starting import start_head
 
 
 class DivergedError(InputError):
@@ -63,12 +64,14 @@ def train(
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     chosen = _settings(preset, config, settings)
     resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
+    begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
     out = Path(out)
     with join(chosen.device) as processes, _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
         [fitted] = fit_heads(
             {name: feature_set.arrays(name) for name in feature_set.splits},
             len(feature_set.class_names),
             [chosen],
+            begun,
             folder=folder,
             identity={"features": feature_set.fingerprint},
             memory=None if gpu_memory is None else int(gpu_memory * 1e9),
@@ -115,7 +118,12 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
 
 
 def write_run(
-    out: str | Path, feature_set: FeatureSet, fitted: Fitted, metrics: Path, *, overwrite: bool = False
+    out: str | Path,
+    feature_set: FeatureSet,
+    fitted: Fitted,
+    metrics: Path,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the folder of a finished run.
 
@@ -140,7 +148,10 @@ def write_run(
         shutil.copyfile(metrics, folder / METRICS)
         fitted.config.save(folder / CONFIG)
         save_head(fitted.head, folder / HEAD)
-        write_json(folder / RECORD, _record(feature_set, fitted) | {"head_sha256": sha256_file(folder / HEAD)})
+        write_json(
+            folder / RECORD,
+            _record(feature_set, fitted) | {"head_sha256": sha256_file(folder / HEAD)},
+        )
 
 
 def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
@@ -150,6 +161,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
         "format_version": 1,
         "class_names": feature_set.class_names,
         "loss": dataclasses.asdict(criterion(config).settings) | {"p_k": list(config.p_k or ())},
+        "start": dict(fitted.start),
         "backbone": feature_set.manifest["backbone"],
         "features": {
             "path": str(feature_set.path),

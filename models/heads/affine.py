@@ -53,7 +53,7 @@ class _MixedAffine(torch.autograd.Function):
         return (
             _features_gradient(gradient, weight, shared=features.ndim == 2) if asked[0] else None,
             _weight_gradient(gradient, features) if asked[1] else None,
-            gradient.sum(-2, dtype=torch.float32) if asked[2] else None,
+            _bias_gradient(gradient) if asked[2] else None,
         )
 
 
@@ -61,6 +61,13 @@ def _features_gradient(gradient: Tensor, weight: Tensor, *, shared: bool) -> Ten
     if weight.ndim == 3 and shared:
         return gradient.transpose(0, 1).flatten(1) @ weight.flatten(0, 1)
     return gradient @ weight
+
+
+def _bias_gradient(gradient: Tensor) -> Tensor:
+    """The sum over rows, as a product with ones: faster than a reduction along the slow axis."""
+    ones = gradient.new_ones(*gradient.shape[:-2], 1, gradient.shape[-2])
+    product = torch.mm if gradient.ndim == 2 else torch.bmm
+    return product(ones, gradient, out_dtype=torch.float32).squeeze(-2)
 
 
 def _weight_gradient(gradient: Tensor, features: Tensor) -> Tensor:

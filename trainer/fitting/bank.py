@@ -27,7 +27,7 @@ class Bank:
         first = 0
         for _, equal in groupby(configs, key=loss_key):
             group = list(equal)
-            loss = criterion(group[0]).to(device)
+            loss = criterion(group[0], inplace=device.type == "cuda").to(device)
             self._criteria.append((slice(first, first + len(group)), loss))
             first += len(group)
 
@@ -48,12 +48,34 @@ class Bank:
             logits: ``(H, N, C)``.
             labels: ``(N,)`` int64.
         """
-        rows = len(labels)
         for heads, loss in self._criteria:
-            group = logits[heads]
-            count = len(group)
-            found: Tensor = loss(group.reshape(count * rows, -1), labels if count == 1 else labels.repeat(count))
-            yield found.view(count, rows)
+            yield _losses(loss, logits[heads], labels)
+
+    def gradient(self, logits: Tensor, labels: Tensor, upstream: float) -> tuple[Tensor, list[Tensor]]:
+        """The gradient of ``upstream`` times the sum of all losses by the logits, and those losses.
+
+        Args:
+            logits: ``(H, N, C)`` that nobody needs afterwards: the gradient may overwrite them.
+            labels: ``(N,)`` int64.
+            upstream: The factor.
+        """
+        gradient, found = logits.detach(), []
+        for heads, loss in self._criteria:
+            group = gradient[heads].requires_grad_()
+            losses = _losses(loss, group, labels)
+            [slope] = torch.autograd.grad(losses, group, losses.new_full((), upstream).expand_as(losses))
+            if len(self._criteria) == 1:
+                gradient = slope
+            elif slope.data_ptr() != group.data_ptr():
+                gradient[heads] = slope
+            found.append(losses.detach())
+        return gradient, found
+
+
+def _losses(loss: TopKCrossEntropy, logits: Tensor, labels: Tensor) -> Tensor:
+    heads, rows, classes = logits.shape
+    found: Tensor = loss(logits.reshape(heads * rows, classes), labels if heads == 1 else labels.repeat(heads))
+    return found.view(heads, rows)
 
 
 def loss_key(config: TrainConfig) -> tuple[object, ...]:

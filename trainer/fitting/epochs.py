@@ -1,19 +1,22 @@
 """An epoch: by steps over windows of shuffled rows, or as iterations of LBFGS over all of them."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from ...models.heads import Head, NormLinear, build_head
+from ...models.heads import NormLinear, build_head
 from ..config import TrainConfig
+from ..starting import OPTIONS, ZEROS, Start
 from .bank import Bank
 from .lbfgs import Lbfgs
 from .optimizers import Optimizer, schedule
-from .order import row_order, windows
+from .order import Window, row_order, windows
 from .processes import Processes
 from .rows import WINDOW_BYTES, Rows
+from .scoring import tf32
 from .steps import Steps
 
 _MOST_STEPS = 32
@@ -48,7 +51,7 @@ def epochs_for(
     labels: Tensor,
     num_classes: int,
     configs: Sequence[TrainConfig],
-    start: Callable[[Head], None] | None,
+    start: Start | None,
     processes: Processes,
 ) -> Epochs:
     """Build the bank, and what trains it.
@@ -58,30 +61,23 @@ def epochs_for(
         labels: Its labels ``(N,)``, on the CPU.
         num_classes: C.
         configs: The settings of every head.
-        start: Gives the fresh head its first weights.
+        start: What the head starts from.
         processes: Who works on it.
     """
     config = configs[0]
-    head = _fresh_head(rows, num_classes, configs)
-    head.to(processes.device)
-    if start is not None:
+    options = {name: getattr(config, name) for name in OPTIONS.get(config.head, ())}
+    members = None if len(configs) == 1 else len(configs)
+    head = build_head(config.head, rows.features.shape[1], num_classes, bank=members, seed=config.seed, **options).to(
+        processes.device
+    )
+    if isinstance(head, NormLinear) and head.norm == "standard":
+        head.fit_statistics(*_mean_and_std(rows))
+    if start is not None and start.record["from"] != ZEROS:
         start(head)
     bank = Bank(head, configs, processes.device)
     if config.optimizer == "lbfgs":
         return Lbfgs(bank, rows, config, processes)
     return StepEpochs(bank, rows, labels, configs, processes)
-
-
-def _fresh_head(rows: Rows, num_classes: int, configs: Sequence[TrainConfig]) -> Head:
-    config = configs[0]
-    kinds: dict[str, dict[str, Any]] = {"norm_linear": {"norm": config.norm}, "mlp": {"hidden": config.hidden}}
-    options = kinds.get(config.head, {})
-    bank = None if len(configs) == 1 else len(configs)
-    head = build_head(config.head, rows.features.shape[1], num_classes, bank=bank, **options)
-    head.reset(config.seed)
-    if isinstance(head, NormLinear) and head.norm == "standard":
-        head.fit_statistics(*_mean_and_std(rows))
-    return head
 
 
 def _mean_and_std(rows: Rows) -> tuple[Tensor, Tensor]:
@@ -115,33 +111,33 @@ class StepEpochs:
         row_bytes = max(rows.features[:1].numel() * rows.features.element_size(), 1)
         batch = self.config.batch_size // processes.count
         self.window = min(max(WINDOW_BYTES // (row_bytes * max(batch, 1)), 1), _MOST_STEPS)
-        self._next: tuple[int, Tensor] | None = None
+        self._planner = ThreadPoolExecutor(1)
+        self._plans: dict[int, Future[list[Window]]] = {}
 
     def run(self, epoch: int, advance: Callable[[int], None]) -> Tensor:
-        """See `Epochs.run`; the next epoch's order is drawn while the device still works on this one."""
+        """See `Epochs.run`; a thread draws the next epoch's order meanwhile."""
         self.steps.begin(epoch)
-        plan = windows(
-            self._order(epoch),
-            self.config.batch_size,
-            self.window,
-            (epoch - 1) * self.steps_per_epoch,
-            self.processes.rank,
-            self.processes.count,
-        )
-        for window, features, labels in self.rows.windows(plan):
-            self.steps.run(window, features, labels)
-            advance(sum(window.totals))
+        plan = self._plan(epoch).result()
         if epoch < self.config.epochs:
-            self._next = (epoch + 1, self._drawn(epoch + 1))
+            self._plan(epoch + 1)
+        with tf32(self.processes.device):
+            for window, features, labels in self.rows.windows(plan):
+                self.steps.run(window, features, labels)
+                advance(sum(window.totals))
+        del self._plans[epoch]
         return self.steps.loss.clone()
 
-    def _order(self, epoch: int) -> Tensor:
-        if self._next is not None and self._next[0] == epoch:
-            return self._next[1]
-        return self._drawn(epoch)
+    def _plan(self, epoch: int) -> Future[list[Window]]:
+        if epoch not in self._plans:
+            self._plans[epoch] = self._planner.submit(self._drawn, epoch)
+        return self._plans[epoch]
 
-    def _drawn(self, epoch: int) -> Tensor:
-        return row_order(self.labels, self.config.seed, epoch, balanced=self.config.balanced)
+    def _drawn(self, epoch: int) -> list[Window]:
+        order = row_order(self.labels, self.config.seed, epoch, balanced=self.config.balanced)
+        first_step = (epoch - 1) * self.steps_per_epoch
+        return windows(
+            order, self.config.batch_size, self.window, first_step, self.processes.rank, self.processes.count
+        )
 
     def state(self) -> dict[str, Tensor]:
         """See `Epochs.state`; with averaging, the averages, freed of their start from 0."""

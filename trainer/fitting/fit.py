@@ -19,6 +19,7 @@ from ...models.heads import Head
 from ..config import PER_HEAD, TrainConfig, flag
 from ..criterion import resolve, selection_weights
 from ..progress import progress
+from ..starting import ZEROS, Start
 from .bank import Bank, loss_key
 from .checkpoint import CHECKPOINT, Checkpoint
 from .epochs import Epochs, epochs_for
@@ -48,6 +49,7 @@ class Fitted:
         diverged: Whether its loss stopped being finite.
         placement: Where the training features were, in words.
         device: What computed.
+        start: Where it started from, see `Start.record`.
     """
 
     config: TrainConfig
@@ -62,13 +64,14 @@ class Fitted:
     diverged: bool
     placement: str
     device: torch.device
+    start: Mapping[str, Any] = field(default_factory=lambda: {"from": ZEROS})
 
 
 def fit_heads(
     rows: Mapping[str, Split],
     num_classes: int,
     configs: Sequence[TrainConfig],
-    start: Callable[[Head], None] | None = None,
+    start: Start | None = None,
     *,
     folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
@@ -87,7 +90,7 @@ def fit_heads(
             labels ``(N,)``, int64 in 0..C-1, on the CPU.
         num_classes: C.
         configs: The settings of every head; they may differ in `PER_HEAD` only. ``lbfgs`` fits a single head.
-        start: Gives a fresh head, alone or with a bank axis, its first weights.
+        start: What every head starts from, see `start_head`; by default as `build_head` gives it.
         folder: Where ``metrics.jsonl`` and the checkpoint of an unfinished fit go; a fit of the same settings goes on
             from there.
         identity: Fingerprints that a checkpoint must share besides the settings.
@@ -110,7 +113,7 @@ def fit_heads(
     ordered = [configs[place] for place in places]
     with join(configs[0].device) if processes is None else nullcontext(processes) as joined:
         fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
-        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, _identity(configs, identity))
+        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, _identity(configs, identity, start))
         fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
         found = fit.fitted(score_test)
     return [found[places.index(place)] for place in range(len(configs))]
@@ -125,10 +128,16 @@ def _check_shared(configs: Sequence[TrainConfig]) -> None:
             raise InputError(f"{flag(name)}: {' and '.join(sorted(values))} found; heads of one bank share one value")
 
 
-def _identity(configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None) -> dict[str, Any]:
+def _identity(
+    configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Start | None
+) -> dict[str, Any]:
     settings = [dataclasses.asdict(config) for config in configs]
     named = {name: [entry[name] for entry in settings] for name in settings[0]}
-    return {name: values[0] if len(values) == 1 else values for name, values in named.items()} | dict(identity or {})
+    return (
+        {name: values[0] if len(values) == 1 else values for name, values in named.items()}
+        | dict(identity or {})
+        | {"began": {"from": ZEROS} if start is None else start.record}
+    )
 
 
 class Fit:
@@ -139,7 +148,7 @@ class Fit:
         rows: Mapping[str, Split],
         num_classes: int,
         configs: Sequence[TrainConfig],
-        start: Callable[[Head], None] | None,
+        start: Start | None,
         processes: Processes,
         memory: int | None,
         on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
@@ -153,6 +162,7 @@ class Fit:
         }
         self.epochs: Epochs = epochs_for(self.rows["train"], rows["train"][1], num_classes, configs, start, processes)
         self.bank: Bank = self.epochs.bank
+        self.start = {"from": ZEROS} if start is None else start.record
         self.best_state = {name: value.clone() for name, value in self.epochs.state().items()}
         self.histories: list[list[dict[str, Any]]] = [[] for _ in configs]
         self.best: list[dict[str, Any]] = [{} for _ in configs]
@@ -198,14 +208,14 @@ class Fit:
                 diverged=self.diverged[head],
                 placement=self.rows["train"].placement,
                 device=self.processes.device,
+                start=self.start,
             )
             for head, config in enumerate(self.configs)
         ]
 
     def _epoch(self, show: Callable[..., None]) -> list[float]:
         self.done += 1
-        with tf32(self.processes.device):
-            losses = self.epochs.run(self.done, lambda images: show(images, self._status()))
+        losses = self.epochs.run(self.done, lambda images: show(images, self._status()))
         self.processes.sum(losses)
         return (losses.double() / self.epochs.images).tolist()
 

@@ -1,6 +1,5 @@
 """Which rows every step takes: the same for any number of processes, and known from seed and epoch alone."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,8 @@ class Window:
     """A few steps' rows, loaded together.
 
     Attributes:
-        rows: ``(R,)`` int64 indices into the training split, those of this process, step after step.
+        rows: ``(R,)`` int64 indices into the training split, those of this process, step after step; pinned where there
+            is CUDA.
         sizes: How many of them each step takes.
         totals: Rows of each step over all processes.
         first_step: Index of the first of these steps since training began.
@@ -51,17 +51,26 @@ def epoch_generator(seed: int, epoch: int, device: torch.device) -> torch.Genera
     return torch.Generator(device).manual_seed(int(state >> np.uint64(1)))
 
 
-def windows(order: Tensor, batch_size: int, steps: int, first_step: int, rank: int, ranks: int) -> Iterator[Window]:
-    """Cut an epoch into windows of ``steps`` steps of ``batch_size`` rows; the last ones are smaller.
+def windows(order: Tensor, batch_size: int, steps: int, first_step: int, rank: int, ranks: int) -> list[Window]:
+    """Cut an epoch into windows of ``steps`` steps of ``batch_size`` rows; the last one may be smaller.
 
-    Every process takes each ``ranks``-th row of a batch, from the ``rank``-th on.
+    Args:
+        order: ``(N,)`` int64 on the CPU.
+        batch_size: Rows a step, over all processes.
+        steps: Steps a window.
+        first_step: Index of the epoch's first step.
+        rank: This process; it takes every ``ranks``-th row of a batch, from the ``rank``-th on.
+        ranks: How many processes there are.
     """
-    for start in range(0, len(order), batch_size * steps):
-        batches = order[start : start + batch_size * steps].split(batch_size)
-        shares = [batch[rank::ranks] for batch in batches]
-        yield Window(
-            rows=torch.cat(shares),
-            sizes=tuple(len(share) for share in shares),
-            totals=tuple(len(batch) for batch in batches),
-            first_step=first_step + start // batch_size,
-        )
+    batches = order.split(batch_size)
+    shares = [batch[rank::ranks] for batch in batches]
+    rows = order if ranks == 1 else torch.cat(shares)
+    if torch.cuda.is_available():
+        rows = rows.pin_memory()
+    found, start = [], 0
+    for first in range(0, len(batches), steps):
+        sizes = tuple(len(share) for share in shares[first : first + steps])
+        totals = tuple(len(batch) for batch in batches[first : first + steps])
+        found.append(Window(rows[start : start + sum(sizes)], sizes, totals, first_step + first))
+        start += sum(sizes)
+    return found

@@ -72,7 +72,7 @@ class _Resident:
     def windows(self, plan: Iterable[Window]) -> Iterator[tuple[Window, Tensor, Tensor]]:
         for window in plan:
             features, labels = self._buffer(len(window.rows))
-            rows = _sent(window.rows, self.labels.device)
+            rows = window.rows.to(self.labels.device, non_blocking=True)
             torch.index_select(self.features, 0, rows, out=features)
             torch.index_select(self.labels, 0, rows, out=labels)
             yield window, features, labels
@@ -122,7 +122,7 @@ class _Streamed:
 
     def _arrived(self, window: Window, slot: "_Slot", loading: Future[None]) -> tuple[Window, Tensor, Tensor]:
         loading.result()
-        rows = _sent(window.rows, self.labels.device)
+        rows = window.rows.to(self.labels.device, non_blocking=True)
         labels = torch.index_select(self.labels, 0, rows, out=slot.labels[: len(rows)])
         torch.cuda.current_stream().wait_event(slot.arrived)
         return window, slot.features[: len(rows)], labels
@@ -146,11 +146,6 @@ class _Slot:
             stream.wait_event(self.consumed)
             self.features[: len(rows)].copy_(pinned, non_blocking=True)
             self.arrived.record(stream)
-
-
-def _sent(rows: Tensor, device: torch.device) -> Tensor:
-    """Indices on the device, without waiting for it."""
-    return rows.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else rows
 
 
 def _copied(features: Tensor, device: torch.device) -> Tensor:

@@ -86,16 +86,16 @@ class Steps:
     def _step(self, features: Tensor, labels: Tensor, total: int, position: int) -> Sequence[Tensor]:
         """One step on this process's share of ``total`` rows; its losses by group, ``(G, N)`` each."""
         inputs = self._augmented(features if features.is_cuda else features.float())
-        losses = list(self.bank.losses(self.bank.logits(inputs), labels))
+        logits = self.bank.logits(inputs)
         # Half precision holds a sum of gradients better than their mean over many rows.
         upstream = 1.0 if inputs.dtype == torch.float16 else 1 / total
-        ones = [loss.new_full((), upstream).expand_as(loss) for loss in losses]
-        gradients = torch.autograd.grad(losses, self.bank.parameters, ones)
+        slope, losses = self.bank.gradient(logits, labels, upstream)
+        gradients = torch.autograd.grad(logits, self.bank.parameters, slope)
         self.processes.sum(*gradients)
         self.optimizer.update(self._by_head(gradients), position, 1 / (total * upstream))
         for average, parameter in zip(self.averages, self.bank.parameters, strict=False):
             average.lerp_(parameter.detach(), 1 - self.config.averaging)
-        return [loss.detach() for loss in losses]
+        return losses
 
     def _augmented(self, features: Tensor) -> Tensor:
         """Features with dropout and noise."""

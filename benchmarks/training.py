@@ -1,0 +1,276 @@
+"""Times whole trainings: ours, an eager PyTorch loop, scikit-learn, and the floors, in one run on the device it finds.
+
+python -m benchmarks.training [--device cpu|cuda] [--parts one,bank,stream,cold]
+torchrun --nproc-per-node 2 -m benchmarks.training --parts many
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from headsmith.models.environment import describe_device
+from headsmith.trainer import TrainConfig
+from headsmith.trainer.fitting import fit_heads
+
+from .training_data import GLYPHS, IMAGENET, IMAGENET_21K, Shape, splits
+
+Splits = Mapping[str, tuple[Tensor, Tensor]]
+NEURALSORT = TrainConfig(loss="neuralsort", m=16, epochs=20, patience=20)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: seconds for some epochs over some rows by some heads, and what was reached."""
+
+    what: str
+    seconds: float
+    epochs: int
+    steps: int
+    images: int
+    peak_gib: float = float("nan")
+    top1: float = float("nan")
+    note: str = ""
+
+
+def ours(what: str, data: Splits, shape: Shape, configs: list[TrainConfig], memory: int | None = None) -> Row:
+    """A fit; its time starts when the features are in place."""
+    cuda = configs[0].device == "cuda"
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
+    fitted = fit_heads(data, shape.classes, configs, memory=memory, score_test=False)
+    peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else float("nan")
+    first = fitted[0]
+    epochs = len(first.history)
+    steps = epochs * -(-shape.train // first.config.batch_size)
+    return Row(what, first.seconds, epochs, steps, epochs * shape.train, peak, first.val["top1"], first.placement)
+
+
+def eager(data: Splits, shape: Shape, batch: int, epochs: int, device: torch.device) -> Row:
+    """What people write: features on the device, `nn.Linear`, `F.cross_entropy`, `torch.optim.Adam`, validation."""
+    features, labels = (tensor.to(device) for tensor in data["train"])
+    rows, targets = (tensor.to(device) for tensor in data["val"])
+    head = torch.nn.Linear(shape.dims, shape.classes).to(device)
+    optimizer = torch.optim.Adam(head.parameters(), lr=3e-3)
+    top1 = 0.0
+    _synchronize(device)
+    start = time.perf_counter()
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(labels)).to(device).split(batch):
+            loss = torch.nn.functional.cross_entropy(head(features[chosen].float()), labels[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.inference_mode():
+            hits = [
+                (head(part.float()).argmax(1) == own).sum()
+                for part, own in zip(rows.split(8192), targets.split(8192), strict=True)
+            ]
+        top1 = float(sum(hits)) / len(targets)
+    _synchronize(device)
+    steps = epochs * -(-shape.train // batch)
+    return Row(
+        f"eager loop, cross-entropy, batch {batch}",
+        time.perf_counter() - start,
+        epochs,
+        steps,
+        epochs * shape.train,
+        top1=top1,
+    )
+
+
+def scikit_learn(data: Splits, rows: int, classes: int) -> Row:
+    """`SGDClassifier` on a slice, on the CPU."""
+    from sklearn.linear_model import SGDClassifier
+
+    features, labels = (tensor[:rows].numpy() for tensor in data["train"])
+    kept = labels < classes
+    start = time.perf_counter()
+    SGDClassifier(loss="log_loss", max_iter=1, tol=None).fit(features[kept].astype("float32"), labels[kept])
+    count = int(kept.sum())
+    return Row(
+        f"scikit-learn SGDClassifier, {count} rows, {classes} classes, CPU",
+        time.perf_counter() - start,
+        1,
+        count,
+        count,
+    )
+
+
+def floors(shape: Shape, batch: int, itemsize: int, copy: float, flops: float) -> Row:
+    """Time a step cannot beat: its product twice, or its bytes (rows, weights and Adam's moments in and out)."""
+    parameters = shape.dims * shape.classes
+    moved = batch * shape.dims * itemsize * 2 + parameters * (3 * 4 * 2 + itemsize)
+    seconds = max(4 * batch * parameters / flops, moved / copy)
+    steps = -(-shape.train // batch)
+    note = f"{moved / 1e6:.0f} MB at {copy / 1e12:.2f} TB/s, {4 * batch * parameters / 1e9:.1f} GFLOP a step"
+    return Row(f"floor of one head, batch {batch}", seconds * steps * 20, 20, steps * 20, 20 * shape.train, note=note)
+
+
+def measured_copy(device: torch.device) -> float:
+    """Bytes a second, read plus written, of a copy in the device's memory."""
+    source = torch.empty(2**28 if device.type == "cuda" else 2**25, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.numel() * 4 / _best(lambda: target.copy_(source), device)
+
+
+def measured_flops(device: torch.device) -> float:
+    """FLOPs a second of a square product, half precision on a GPU."""
+    size, dtype = (8192, torch.float16) if device.type == "cuda" else (1024, torch.float32)
+    left = torch.randn(size, size, device=device, dtype=dtype)
+    return 2 * size**3 / _best(lambda: left @ left, device)
+
+
+def measured_upload(device: torch.device) -> float:
+    """Bytes a second from pinned memory to the device."""
+    source = torch.empty(2**28, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty_like(source, device=device)
+    return source.numel() / _best(lambda: target.copy_(source, non_blocking=True), device)
+
+
+def one(device: torch.device) -> Iterator[Row]:
+    """One head: the main table."""
+    cuda = device.type == "cuda"
+    shape, dtype = (IMAGENET, torch.float16) if cuda else (GLYPHS, torch.float32)
+    data = splits(shape, dtype, device)
+    config = _with(NEURALSORT, device=device.type)
+    copy, flops = measured_copy(device), measured_flops(device)
+    warm = {name: (features[:4096], labels[:4096]) for name, (features, labels) in data.items()}
+    for batch in (500, 4096) if cuda else (512,):
+        fit_heads(warm, shape.classes, [_with(config, epochs=3, batch_size=batch)], score_test=False)
+        yield ours(f"neuralsort, batch {batch}", data, shape, [_with(config, batch_size=batch)])
+        plain = _with(config, loss="softmax", batch_size=batch)
+        yield ours(f"softmax, batch {batch}", data, shape, [plain])
+        yield eager(data, shape, batch, 1 if cuda else 20, device)
+        yield floors(shape, batch, 2 if cuda else 4, copy, flops)
+    yield scikit_learn(data, 2000, 20)
+
+
+def bank(device: torch.device) -> Iterator[Row]:
+    """64 heads against one."""
+    data = splits(IMAGENET, torch.float16, device)
+    for batch in (500, 4096):
+        config = _with(NEURALSORT, device="cuda", epochs=2, batch_size=batch)
+        yield ours(f"one head, batch {batch}", data, IMAGENET, [config])
+        rates = [1e-3 * 1.05**i for i in range(64)]
+        equal = [_with(config, learning_rate=rate) for rate in rates]
+        yield ours(f"64 heads, one loss, batch {batch}", data, IMAGENET, equal)
+        methods = ("softmax", "neuralsort", "softsort", "bitonic")
+        mixed = [
+            _with(
+                config, loss=methods[i % 4], p_k=None, inverse_temperature=0.25 * 2 ** (i // 4 % 4), learning_rate=rate
+            )
+            for i, rate in enumerate(rates)
+        ]
+        yield ours(f"64 heads, 16 losses, batch {batch}", data, IMAGENET, mixed)
+
+
+def stream(device: torch.device) -> Iterator[Row]:
+    """Features that may not stay on the device."""
+    upload = measured_upload(device)
+    data = splits(IMAGENET, torch.float16, device)
+    for batch in (500, 4096):
+        config = _with(NEURALSORT, device="cuda", epochs=4, batch_size=batch)
+        row = ours(f"streamed, batch {batch}", data, IMAGENET, [config], memory=2**30)
+        rate = row.images * IMAGENET.dims * 2 / row.seconds
+        note = f"{rate / 1e9:.1f} GB/s of {upload / 1e9:.1f} GB/s measured: {rate / upload:.0%}"
+        yield Row(row.what, row.seconds, row.epochs, row.steps, row.images, row.peak_gib, row.top1, note)
+
+
+def cold(device: torch.device) -> Iterator[Row]:
+    """From a feature set on disk to an exported head, in fresh processes."""
+    from headsmith.trainer import FeatureSet
+
+    data = splits(IMAGENET, torch.float16, device)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        names = [f"{label:04d}" for label in range(IMAGENET.classes)]
+        parts = {**data, "test": tuple(tensor[:10_000] for tensor in data["val"])}
+        FeatureSet.from_arrays(parts, class_names=names, out=root / "features")
+        code = (
+            "import headsmith\n"
+            f"run = headsmith.train({str(root / 'features')!r}, out={str(root / 'run')!r}, loss='neuralsort',\n"
+            "                      epochs=20, patience=20, batch_size=500)\n"
+            f"headsmith.export_classifier(run, out={str(root / 'bundle')!r}, head_only=True)\n"
+        )
+        start = time.perf_counter()
+        status = os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code])
+        seconds = time.perf_counter() - start
+        steps = 20 * -(-IMAGENET.train // 500)
+        yield Row(f"disk to ONNX, exit {status}", seconds, 20, steps, 20 * IMAGENET.train)
+
+
+def many(device: torch.device) -> Iterator[Row]:
+    """ImageNet-21K-P's shape, on as many GPUs as processes were started."""
+    data = splits(IMAGENET_21K, torch.float16, device)
+    config = _with(NEURALSORT, device="cuda", m=50, epochs=4, batch_size=16_384)
+    yield ours(f"{os.environ.get('WORLD_SIZE', '1')} GPU, batch 16384, 10,450 classes", data, IMAGENET_21K, [config])
+
+
+PARTS: dict[str, Callable[[torch.device], Iterator[Row]]] = {
+    "one": one,
+    "bank": bank,
+    "stream": stream,
+    "cold": cold,
+    "many": many,
+}
+
+
+def _with(config: TrainConfig, **changes: object) -> TrainConfig:
+    from dataclasses import replace
+
+    return replace(config, **changes)  # type: ignore[arg-type]
+
+
+def _best(call: Callable[[], object], device: torch.device) -> float:
+    seconds = []
+    for _ in range(6):
+        _synchronize(device)
+        start = time.perf_counter()
+        call()
+        _synchronize(device)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--parts", default="one")
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    table = Table(title=f"{describe_device(device)}, torch {torch.__version__}")
+    for column in ("what", "seconds", "epochs", "us a step", "images/s", "peak GiB", "val top-1", ""):
+        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    for part in arguments.parts.split(","):
+        for row in PARTS[part](device):
+            table.add_row(
+                row.what,
+                f"{row.seconds:.2f}",
+                str(row.epochs),
+                f"{row.seconds / row.steps * 1e6:.1f}",
+                f"{row.images / row.seconds:,.0f}",
+                f"{row.peak_gib:.1f}",
+                f"{row.top1:.1%}",
+                row.note,
+            )
+    if os.environ.get("RANK", "0") == "0":
+        Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Several processes end with the head of one."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from headsmith.trainer import Run
+
+SETTINGS = ["--epochs", "3", "--batch-size", "7", "--learning-rate", "0.05", "--device", "cpu"]
+
+
+def trained(launcher, features, out, *settings):
+    command = [*launcher, "-m", "headsmith", "train", features, "--out", str(out), *SETTINGS, *settings]
+    done = subprocess.run(
+        command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Run.load(out)
+
+
+@pytest.mark.parametrize(("processes", "settings"), [(2, ()), (3, ("--loss", "softsort", "--p-k", ".5,.5"))])
+def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, settings):
+    features = tiny_run.record["features"]["path"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    one = trained([sys.executable], features, tmp_path / "one", *settings)
+    many = trained(launcher, features, tmp_path / "many", *settings)
+    torch.testing.assert_close(many.head.weight, one.head.weight, atol=1e-4, rtol=1e-3)
+    for name in ("val", "test"):
+        expected, found = one.record["results"][name], many.record["results"][name]
+        assert found == pytest.approx(expected, rel=1e-3)
+    assert not list(tmp_path.glob("*.partial"))
