@@ -3,26 +3,23 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import torch
 
 from ...models.environment import versions
 from ...models.errors import InputError
-from ...models.files import sha256_json, write_json
+from ...models.files import write_json
 from .feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
 from .image_set import ImageSet
 from .request import fingerprint
 from .samples import SPLITS, listed
-from .shards import Shard, ShardRows, read_shard, write_table
-
-_BLOCK = 65536
+from .shards import Shard, ShardRows, read_shard
+from .storage import split_file
 
 
 def assemble(
@@ -50,7 +47,7 @@ def assemble(
     folder = partial / "assembled"
     shutil.rmtree(folder, ignore_errors=True)
     for split, table in tables.items():
-        _write_split(folder, split, table, images.class_names, request)
+        _write_split(folder / split, table, images.class_names)
     write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
     write_json(folder / MANIFEST, _manifest(tables, list(found.values()), images, backbone, request, unreadable))
     return folder
@@ -77,7 +74,7 @@ def publish(folder: Path, partial: Path, out: Path) -> None:
 
 def _join(shards: list[Shard], found: dict[str, ShardRows], split: str) -> pa.Table:
     tables = [found[shard.name].table.replace_schema_metadata() for shard in shards if shard.split == split]
-    return pa.concat_tables(tables).combine_chunks()
+    return pa.concat_tables(tables)
 
 
 def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
@@ -102,34 +99,25 @@ def _check_left(tables: dict[str, pa.Table], images: ImageSet, unreadable: list[
             raise InputError(f"no image of {split} is readable: {names}; repair them or add others")
 
 
-def _write_split(folder: Path, split: str, table: pa.Table, class_names: list[str], request: dict[str, Any]) -> None:
-    """Let `datasets` write its side files for one row, then write all rows as one batch, which maps as one array."""
-    kind = table.schema.field("features").type
-    columns = {
-        "id": datasets.Value("string"),
-        "label": datasets.ClassLabel(names=class_names),
-        "features": datasets.List(datasets.Value(_dtype_name(table)), length=kind.list_size),
-        "view": datasets.Value("int64"),
-    }
-    features = datasets.Features({name: columns[name] for name in table.column_names})
-    table = table.cast(features.arrow_schema)
-    mark = sha256_json([fingerprint(request), split])[:16]
-    first = datasets.Dataset(table.slice(0, 1), split=datasets.NamedSplit(split), fingerprint=mark)
-    with _no_progress_bars():
-        first.save_to_disk(str(folder / split))
-    (file,) = (folder / split).glob("data-*.arrow")
-    write_table(file, table)
+def _write_split(folder: Path, table: pa.Table, class_names: list[str]) -> None:
+    """Copy the rows from the mapped shards, one after the other."""
+    names, labels = _rows(table)
+    views = table["view"].to_numpy() if "view" in table.column_names else None
+    width = table.schema.field("features").type.list_size
+    with split_file(folder, names, labels, class_names, width, _dtype_name(table), views) as sink:
+        for block in _blocks(table):
+            sink.append(block)
 
 
-@contextmanager
-def _no_progress_bars() -> Iterator[None]:
-    were_on = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if were_on:
-            datasets.enable_progress_bars()
+def _rows(table: pa.Table) -> tuple[pa.StringArray, np.ndarray[Any, np.dtype[np.int64]]]:
+    """Ids and labels."""
+    return pa.concat_arrays(table["id"].chunks), table["label"].to_numpy()
+
+
+def _blocks(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
+    """The features of a shard each, ``(n, D)``."""
+    for chunk in table["features"].chunks:
+        yield chunk.flatten().to_numpy().reshape(len(chunk), -1)
 
 
 def _manifest(
@@ -154,9 +142,7 @@ def _manifest(
         "class_names": images.class_names,
         "splits": rows,
         "split_rule": images.split_rule,
-        "rows_sha256": {
-            split: rows_sha256(table["id"].to_pylist(), table["label"].to_numpy()) for split, table in tables.items()
-        },
+        "rows_sha256": {split: rows_sha256(*_rows(table)) for split, table in tables.items()},
         "feature_dim": backbone["feature_dim"],
         "dtype": _dtype_name(tables["train"]),
         **{key: request[key] for key in ("amp", "views") if key in request},
@@ -188,12 +174,10 @@ def _dtype_name(table: pa.Table) -> str:
 def _statistics(tables: list[pa.Table]) -> dict[str, float]:
     """Smallest and largest value and mean Euclidean norm of the features as they are stored."""
     low, high, norms, rows = float("inf"), float("-inf"), 0.0, 0
-    for table in tables:
-        (chunk,) = table["features"].chunks
-        values = chunk.flatten().to_numpy().reshape(len(chunk), -1)
-        for start in range(0, len(chunk), _BLOCK):
-            block = torch.from_numpy(values[start : start + _BLOCK].astype(np.float32))
-            low, high = min(low, float(block.min())), max(high, float(block.max()))
-            norms += float(block.norm(dim=1).double().sum())
-        rows += len(chunk)
+    for block in (
+        torch.from_numpy(block.astype(np.float32)) for table in tables for block in _blocks(table) if block.size
+    ):
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        norms += float(block.norm(dim=1).double().sum())
+        rows += len(block)
     return {"min": low, "max": high, "mean_norm": norms / rows}

@@ -10,8 +10,10 @@ from typing import Any, BinaryIO, Protocol
 import datasets
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from ...models.files import sha256_json
+from .feature_set import rows_sha256
 
 Array = np.ndarray[Any, Any]
 
@@ -41,64 +43,78 @@ class MemorySink:
 
 
 class FileSink:
-    """Writes the features into the place that an Arrow file keeps for them."""
+    """Writes the features into the place that an Arrow file keeps for them.
+
+    Attributes:
+        digest: Of the features so far.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+        self._file, self.digest = file, xxhash.xxh3_128()
 
     def append(self, rows: Array) -> None:
         """Take the next rows, ``(n, D)``."""
-        self._file.write(np.ascontiguousarray(rows).data)
+        content = np.ascontiguousarray(rows).data
+        self._file.write(content)
+        self.digest.update(content)
 
 
 @contextmanager
 def split_file(
-    folder: Path, split: str, names: pa.StringArray, labels: Array, class_names: list[str], width: int, dtype: str
+    folder: Path,
+    names: pa.StringArray,
+    labels: Array,
+    class_names: list[str],
+    width: int,
+    dtype: str,
+    views: Array | None = None,
 ) -> Iterator[FileSink]:
     """Make the folder of a split, as `datasets` saves it, with one record batch that maps as one array.
 
     Args:
-        folder: The feature set's folder.
-        split: The split.
+        folder: The folder to make, called like its split.
         names: N ids.
         labels: ``(N,)`` int64.
         class_names: The classes.
         width: D.
         dtype: ``float16`` or ``float32``.
+        views: ``(N,)`` int64, which view of its image a row is, where images have several.
 
     Yields:
         What takes the N rows of features.
     """
-    features = columns_of(class_names, width, dtype)
-    file = _side_files(folder / split, split, features)
-    with file.open("wb+") as opened:
-        place = _lay_out(opened, features.arrow_schema, names, labels, width * np.dtype(dtype).itemsize)
-        opened.seek(place)
-        yield FileSink(opened)
-        opened.flush()
-        os.fsync(opened.fileno())
+    features = _columns(class_names, width, dtype, views is not None)
+    folder.mkdir(parents=True)
+    rows = folder / "rows.arrow"
+    columns = [names, pa.array(labels, pa.int64()), None, *([] if views is None else [pa.array(views, pa.int64())])]
+    with rows.open("wb+") as file:
+        file.seek(_lay_out(file, features.arrow_schema, columns, width * np.dtype(dtype).itemsize))
+        sink = FileSink(file)
+        yield sink
+        file.flush()
+        os.fsync(file.fileno())
+    mark = sha256_json([sink.digest.hexdigest(), rows_sha256(names, labels), class_names])[:16]
+    rows.replace(_side_files(folder, features, mark))
 
 
-def columns_of(class_names: list[str], width: int, dtype: str) -> datasets.Features:
+def _columns(class_names: list[str], width: int, dtype: str, views: bool) -> datasets.Features:
     """The columns of a feature set, for `datasets`."""
-    return datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=class_names),
-            "features": datasets.List(datasets.Value(dtype), length=width),
-        }
-    )
+    columns = {
+        "id": datasets.Value("string"),
+        "label": datasets.ClassLabel(names=class_names),
+        "features": datasets.List(datasets.Value(dtype), length=width),
+    }
+    return datasets.Features(columns | ({"view": datasets.Value("int64")} if views else {}))
 
 
-def _side_files(folder: Path, split: str, features: datasets.Features) -> Path:
+def _side_files(folder: Path, features: datasets.Features, mark: str) -> Path:
     """Let `datasets` write what it needs beside the rows, for one row; returns the file for all of them."""
     row = {"id": "", "label": 0, "features": np.zeros(features["features"].length, features["features"].feature.dtype)}
     table = pa.Table.from_pylist([row], schema=features.arrow_schema)
-    mark = sha256_json([str(features.arrow_schema), split])[:16]
     were_on = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        datasets.Dataset(table, split=datasets.NamedSplit(split), fingerprint=mark).save_to_disk(str(folder))
+        datasets.Dataset(table, split=datasets.NamedSplit(folder.name), fingerprint=mark).save_to_disk(str(folder))
     finally:
         if were_on:
             datasets.enable_progress_bars()
@@ -106,16 +122,17 @@ def _side_files(folder: Path, split: str, features: datasets.Features) -> Path:
     return file
 
 
-def _lay_out(file: BinaryIO, schema: pa.Schema, names: pa.StringArray, labels: Array, row: int) -> int:
-    """Write all but the features, which stay a hole in the file; returns where they begin."""
-    size = len(names) * row
+def _lay_out(file: BinaryIO, schema: pa.Schema, columns: list[pa.Array | None], row: int) -> int:
+    """Write all columns but the features, which stay a hole in the file; returns where they begin."""
+    rows = len(columns[0])
+    size = rows * row
     file.truncate(max(size, mmap.PAGESIZE))
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as hole:
         buffer = pa.py_buffer(hole)
         kind = schema.field("features").type
-        values = pa.Array.from_buffers(kind.value_type, len(names) * kind.list_size, [None, buffer.slice(0, size)])
+        values = pa.Array.from_buffers(kind.value_type, rows * kind.list_size, [None, buffer.slice(0, size)])
         column = pa.FixedSizeListArray.from_arrays(values, type=kind)
-        batch = pa.record_batch([names, pa.array(labels, pa.int64()), column], schema=schema)
+        batch = pa.record_batch([column if other is None else other for other in columns], schema=schema)
         around = _Around(file, buffer.address, size)
         options = pa.ipc.IpcWriteOptions(allow_64bit=True)
         with pa.ipc.new_stream(pa.PythonFile(around, "w"), schema, options=options) as writer:

@@ -41,7 +41,7 @@ def private_memory() -> Iterator[list[float]]:
 
 def make(folder, rows, width, dtype="float16"):
     names, labels = pa.array(np.arange(rows)).cast(pa.string()), np.arange(rows) % 2
-    return split_file(folder, "train", names, labels, ["a", "b"], width, dtype)
+    return split_file(folder / "train", names, labels, ["a", "b"], width, dtype)
 
 
 def test_what_is_appended_is_what_is_mapped(tmp_path):

@@ -142,7 +142,7 @@ class Maker:
         names, width, dtype = self.rows.class_names, self.width, self.dtype
         with new_folder(out, replace=MANIFEST if overwrite else None) as folder, ExitStack() as open_files:
             sinks: dict[str, Sink] = {
-                split: open_files.enter_context(split_file(folder, split, *self.rows.of(split), names, width, dtype))
+                split: open_files.enter_context(split_file(folder / split, *self.rows.of(split), names, width, dtype))
                 for split in self.splits
             }
             statistics = copy_features(self.chosen, self.rows, sinks, dtype)
