@@ -38,8 +38,9 @@ def show_sweep(sweep: "Sweep", as_json: bool) -> None:
 
 def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
     """The best settings, by what varies."""
-    named = any(row["contender"] != row["loss"] for row in rows)
-    columns = (["contender"] if named else []) + list(axes)
+    losses = {(row["contender"], row["loss"]) for row in rows}
+    by_name = len({contender for contender, _ in losses}) == len(losses)
+    columns = ["contender", *(name for name in axes if not (name == "loss" and by_name))]
     table = Table(title="Settings, the best on validation first; accuracies in %")
     for name in columns:
         table.add_column(name, overflow="fold")
@@ -82,7 +83,7 @@ def _spread(row: dict[str, Any], name: str) -> str:
     mean, deviation = row[f"{name}_mean"], row[f"{name}_std"]
     if mean is None:
         return "n/a"
-    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f}±{deviation:.1f}"
 
 
 def _p(value: float | None) -> str:

@@ -1,7 +1,6 @@
-"""Heads that are trained together, and where a finished bank waits for the others."""
+"""Heads that are trained together, in one pass over the data."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -10,15 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...models.environment import versions
-from ...models.errors import InputError
-from ...models.files import new_folder, only_writer, read_json, sha256_json, write_json
-from ...models.heads import Head, load_head, save_head
+from ...models.files import sha256_json
+from ...models.heads import Head, load_head
 from ..config import PER_HEAD, TrainConfig
 from ..fitting import Fitted
 from .grid import Point, spelt_out
 
-RECORD = "bank.json"
+# A CPU gains nothing from wide banks, and narrow ones are kept sooner; on a GPU it is 8 GB.
+NUMBERS = {"cpu": 2**25, "cuda": 2**31}
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,7 @@ class Trained:
     Attributes:
         point: What was asked.
         bank: The number of its bank, from 0.
+        file: Its weights.
         config: Its settings, every default filled in.
         best: The metrics of the epoch that was kept; empty when it diverged in the first.
         history: The metrics of every epoch.
@@ -36,11 +35,12 @@ class Trained:
         diverged: Whether its loss stopped being finite.
         placement: Where the training features were, in words.
         device: What computed.
-        file: Its weights.
+        start: What it started from.
     """
 
     point: Point
     bank: int
+    file: Path
     config: TrainConfig
     best: dict[str, Any]
     history: list[dict[str, Any]]
@@ -49,7 +49,7 @@ class Trained:
     diverged: bool
     placement: str
     device: str
-    file: Path
+    start: dict[str, Any]
 
     def load(self) -> Head:
         """The head itself."""
@@ -70,13 +70,28 @@ class Trained:
             diverged=self.diverged,
             placement=self.placement,
             device=torch.device(self.device),
+            start=self.start,
         )
 
 
-def banks_of(points: Sequence[Point]) -> list[list[Point]]:
-    """Group the heads that may share a pass over the data; within a bank, heads of one loss are neighbours."""
-    ordered = sorted(points, key=lambda point: (_shared(point), repr(_own(point))))
-    return [list(group) for _, group in groupby(ordered, key=_shared)]
+def banks_of(points: Sequence[Point], num_classes: int, feature_dim: int) -> list[list[Point]]:
+    """Group the heads that may share a pass over the data; within a bank, heads of one loss are neighbours.
+
+    A bank is cut where its weights, gradients, moments, best weights and logits would be more than `NUMBERS`.
+
+    Args:
+        points: The heads, their devices resolved.
+        num_classes: C.
+        feature_dim: D.
+    """
+    banks: list[list[Point]] = []
+    for _, group in groupby(sorted(points, key=lambda point: (_shared(point), repr(_own(point)))), key=_shared):
+        heads = list(group)
+        config = heads[0].config
+        needed = num_classes * (5 * feature_dim + config.batch_size)
+        size = max(NUMBERS[config.device.partition(":")[0]] // needed, 1)
+        banks += [heads[start : start + size] for start in range(0, len(heads), size)]
+    return banks
 
 
 def _shared(point: Point) -> str:
@@ -85,73 +100,3 @@ def _shared(point: Point) -> str:
 
 def _own(point: Point) -> list[Any]:
     return [getattr(point.config, name) for name in PER_HEAD]
-
-
-class Partial:
-    """The folder ``OUT.partial`` with the banks that are finished.
-
-    A bank is found again by everything that decides its heads: features, settings, versions.
-    """
-
-    def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.folder = folder
-        found = versions()
-        self._origin = {"fingerprint": fingerprint, "headsmith": found["headsmith"], "torch": found["torch"]}
-
-    def holds(self, bank: Sequence[Point]) -> bool:
-        """Whether a bank is finished."""
-        return (self._path(bank) / RECORD).is_file()
-
-    def write(self, bank: Sequence[Point], fitted: Sequence[Fitted]) -> None:
-        """Keep a finished bank, whole or not at all."""
-        with new_folder(self._path(bank)) as folder:
-            for number, one in enumerate(fitted):
-                save_head(one.head, folder / f"{number:04d}.safetensors")
-            write_json(folder / RECORD, {"heads": [_row(one) for one in fitted]})
-
-    def read(self, bank: Sequence[Point], number: int) -> list[Trained]:
-        """The heads of a finished bank, the ``number``-th of the sweep."""
-        path = self._path(bank)
-        rows = read_json(path / RECORD)["heads"]
-        return [
-            Trained(point, number, _config(row.pop("config")), file=path / f"{place:04d}.safetensors", **row)
-            for place, (point, row) in enumerate(zip(bank, rows, strict=True))
-        ]
-
-    def _path(self, bank: Sequence[Point]) -> Path:
-        settings = [spelt_out(point.config) for point in bank]
-        return self.folder / f"bank-{sha256_json(self._origin | {'settings': settings})[:16]}"
-
-
-@contextmanager
-def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
-    """The unfinished sweep beside ``out``, for this process alone.
-
-    Raises:
-        InputError: Another sweep writes it, or something else is in its place.
-    """
-    folder = out.resolve().with_name(f"{out.resolve().name}.partial")
-    with only_writer(out, "sweep"):
-        folder.mkdir(parents=True, exist_ok=True)
-        strange = [path.name for path in folder.iterdir() if not path.name.startswith(("bank-", "."))]
-        if strange:
-            raise InputError(f"{folder}: is in the way and not an unfinished sweep (holds {strange[0]}); move it away")
-        yield Partial(folder, fingerprint)
-
-
-def _row(fitted: Fitted) -> dict[str, Any]:
-    return {
-        "config": spelt_out(fitted.config),
-        "best": fitted.best,
-        "history": fitted.history,
-        "val": fitted.val,
-        "seconds": fitted.seconds,
-        "diverged": fitted.diverged,
-        "placement": fitted.placement,
-        "device": str(fitted.device),
-    }
-
-
-def _config(values: dict[str, Any]) -> TrainConfig:
-    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-    return TrainConfig(**settings)

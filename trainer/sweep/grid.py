@@ -65,6 +65,8 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         InputError: Not YAML, an unknown key, a value of the wrong type, an empty grid, seeds repeated, heads that are
             selected differently, or a preset that does not know a loss.
     """
+    if config is None and preset is None:
+        raise InputError("--config: not given; expected a sweep file, or --preset, whose grid is trained without one")
     where = str(config) if isinstance(config, str | Path) else "config"
     given = dict(_read(config) if isinstance(config, str | Path) else config or {})
     name = given.pop("preset", None) if preset is None else preset

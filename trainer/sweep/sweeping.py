@@ -7,15 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch.distributed
+
 from ...models.errors import InputError
 from ...models.files import new_folder
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
-from .banks import Partial, Trained, banks_of, open_partial
+from ..starting import start_head
+from .banks import Trained, banks_of
 from .choosing import chosen_of, repeats, settings_of
 from .contest import hold_contest
 from .grid import Plan, Point, read_plan
+from .partial import Partial, is_finished, open_partial, read_bank, write_bank
 from .result import RECORD, Sweep
 from .writing import write_best, write_sweep
 
@@ -54,6 +58,8 @@ def sweep(
             features, no validation split, an ``out`` that exists, or no head that did not diverge.
     """
     started = time.perf_counter()
+    if torch.distributed.is_torchelastic_launched():
+        raise InputError("sweep: runs in one process; start it without torchrun")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     plan = read_plan(config, preset, device)
     points = _resolved(plan, feature_set)
@@ -63,7 +69,7 @@ def sweep(
     ):
         heads = _train(points, feature_set, partial)
         chosen = chosen_of(settings_of(heads))
-        heads += _train(repeats(chosen, plan.final_seeds), feature_set, partial, len(banks_of(points)))
+        heads += _train(repeats(chosen, plan.final_seeds), feature_set, partial, 1 + max(head.bank for head in heads))
         settings = settings_of(heads)
         keys = [setting.key for setting in chosen]
         contest = hold_contest(chosen_of([one for one in settings if one.key in keys]), feature_set)
@@ -90,9 +96,13 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
 def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, first: int = 0) -> list[Trained]:
     """Train the banks that are not finished yet, the first of which has the number ``first``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
+    names, backbone = feature_set.class_names, feature_set.manifest["backbone"]
+    banks = banks_of(points, len(names), feature_set.feature_dim)
+    starts = [start_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
     heads: list[Trained] = []
-    for number, bank in enumerate(banks_of(points), first):
-        if not partial.holds(bank):
-            partial.write(bank, fit_heads(rows, len(feature_set.class_names), [point.config for point in bank]))
-        heads += partial.read(bank, number)
+    for number, (bank, start) in enumerate(zip(banks, starts, strict=True), first):
+        path = partial.path(bank, start.record)
+        if not is_finished(path):
+            write_bank(path, fit_heads(rows, len(names), [point.config for point in bank], start))
+        heads += read_bank(path, bank, number)
     return heads

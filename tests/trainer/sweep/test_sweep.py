@@ -13,7 +13,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 from headsmith.models import InputError
 from headsmith.trainer import train
-from headsmith.trainer.sweep import Sweep, sweep, sweeping
+from headsmith.trainer.sweep import Sweep, banks, sweep, sweeping
 
 GRID = {
     "device": "cpu",
@@ -104,9 +104,9 @@ def test_the_record_says_what_it_was_made_with(found):
     assert not list(found.path.parent.glob("*.partial"))
 
 
-def test_the_picture_has_a_panel_for_each_axis(found):
+def test_the_picture_has_a_panel_for_each_axis_but_the_seed(found):
     with Image.open(found.path / "sweep.png") as image:
-        assert image.width > 2.5 * image.height / 2  # four axes in two lines of three
+        assert image.size == (3 * 440, 385)  # loss, p_k, learning rate
         assert len(image.convert("L").getcolors(256)) > 20
 
 
@@ -146,6 +146,15 @@ def test_the_chosen_settings_are_trained_with_further_seeds(digits, tmp_path):
         assert [row[name] != "" for row in settings] == [row["chosen"] != "" for row in settings]
 
 
+def test_banks_are_cut_to_memory_and_the_heads_stay_the_same(digits, found, tmp_path, monkeypatch):
+    monkeypatch.setitem(banks.NUMBERS, "cpu", 2 * 10 * (5 * 64 + 512))
+    cut = sweep(digits, out=tmp_path / "sweep", config=GRID)
+    assert cut.record["banks"] == 4
+    for ours, theirs in zip(table(cut, "summary.csv"), table(found, "summary.csv"), strict=True):
+        assert (ours["loss"], ours["chosen"]) == (theirs["loss"], theirs["chosen"])
+        assert float(ours["val_top1_mean"]) == pytest.approx(float(theirs["val_top1_mean"]), abs=0.3)
+
+
 def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
     config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
     first = sweep(digits, out=tmp_path / "sweep", config=config).best
@@ -182,6 +191,22 @@ def test_a_learning_rate_that_blows_up_is_reported_and_never_chosen(digits, tmp_
     assert found.best.config.learning_rate < 1
     with pytest.raises(InputError, match="the loss of every head became infinite or NaN"):
         sweep(digits, out=tmp_path / "none", config=config | {"learning_rate": 1e38})
+
+
+def test_heads_that_start_from_a_run(digits, tmp_path):
+    run = train(digits, out=tmp_path / "run", epochs=2, learning_rate=0.1, device="cpu")
+    config = {"device": "cpu", "epochs": 1, "learning_rate": [1e-30, 1e-29], "start": ["zeros", str(run.path)]}
+    found = sweep(digits, out=tmp_path / "sweep", config=config)
+    expected = 100 * run.record["results"]["val"]["top1"]
+    rows = [row for row in table(found, "sweep.csv") if row["start"] == str(run.path)]
+    assert [float(row["val_top1"]) for row in rows] == pytest.approx([expected] * 2, abs=1e-3)
+    assert found.best.record["results"]["val"]["top1"] == run.record["results"]["val"]["top1"]
+
+
+def test_torchrun_is_refused(digits, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    with pytest.raises(InputError, match="sweep: runs in one process; start it without torchrun"):
+        sweep(digits, out=tmp_path / "sweep", config={"device": "cpu"})
 
 
 def test_something_else_in_the_way(digits, tmp_path):

@@ -19,7 +19,7 @@ def trained(score, contender=None, *, val_loss=1.0, diverged=False, select="top1
     val = {"n": 100, "loss": val_loss, "top1": score, "top5": None, "score": score}
     file = Path(f"{score}-{settings}.safetensors")
     point = Point(contender or config.loss, config)
-    return Trained(point, 0, config, {"epoch": 1}, [], val, 1.0, diverged, "in memory", "cpu", file)
+    return Trained(point, 0, file, config, {"epoch": 1}, [], val, 1.0, diverged, "in memory", "cpu", {"from": "zeros"})
 
 
 def contest(heads, train=0.5, **tests) -> Contest:

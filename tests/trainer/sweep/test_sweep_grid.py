@@ -156,6 +156,11 @@ def test_files_that_are_wrong(tmp_path, text, message):
     assert "\n" not in str(error.value)
 
 
+def test_neither_a_file_nor_a_preset():
+    with pytest.raises(InputError, match="--config: not given; expected a sweep file, or --preset"):
+        points(None)
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"gone\.yaml: not found; expected a sweep file"):
         points(tmp_path / "gone.yaml")

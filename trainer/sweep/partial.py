@@ -1,0 +1,91 @@
+"""The folder ``OUT.partial``, where finished banks wait for the others."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...models.environment import versions
+from ...models.errors import InputError
+from ...models.files import new_folder, only_writer, read_json, sha256_json, write_json
+from ...models.heads import save_head
+from ..config import TrainConfig
+from ..fitting import Fitted
+from .banks import Trained
+from .grid import Point, spelt_out
+
+RECORD = "bank.json"
+
+
+class Partial:
+    """An unfinished sweep.
+
+    A bank is found again by everything that decides its heads: features, start, settings, versions.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self.folder = folder
+        found = versions()
+        self._origin = {"fingerprint": fingerprint, "headsmith": found["headsmith"], "torch": found["torch"]}
+
+    def path(self, bank: Sequence[Point], start: Mapping[str, Any]) -> Path:
+        """The folder of a bank whose heads start from what ``start`` says."""
+        settings = [spelt_out(point.config) for point in bank]
+        return self.folder / f"bank-{sha256_json(self._origin | {'start': start, 'settings': settings})[:16]}"
+
+
+@contextmanager
+def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
+    """The unfinished sweep beside ``out``, for this process alone.
+
+    Raises:
+        InputError: Another sweep writes it, or something else is in its place.
+    """
+    folder = out.resolve().with_name(f"{out.resolve().name}.partial")
+    with only_writer(out, "sweep"):
+        folder.mkdir(parents=True, exist_ok=True)
+        strange = [path.name for path in folder.iterdir() if not path.name.startswith(("bank-", "."))]
+        if strange:
+            raise InputError(f"{folder}: is in the way and not an unfinished sweep (holds {strange[0]}); move it away")
+        yield Partial(folder, fingerprint)
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the bank at ``path`` is there."""
+    return (path / RECORD).is_file()
+
+
+def write_bank(path: Path, fitted: Sequence[Fitted]) -> None:
+    """Keep a finished bank, whole or not at all."""
+    with new_folder(path) as folder:
+        for number, one in enumerate(fitted):
+            save_head(one.head, folder / f"{number:04d}.safetensors")
+        write_json(folder / RECORD, {"heads": [_row(one) for one in fitted]})
+
+
+def read_bank(path: Path, bank: Sequence[Point], number: int) -> list[Trained]:
+    """The heads of a finished bank, the ``number``-th of the sweep."""
+    rows = read_json(path / RECORD)["heads"]
+    return [
+        Trained(point, number, path / f"{place:04d}.safetensors", _config(row.pop("config")), **row)
+        for place, (point, row) in enumerate(zip(bank, rows, strict=True))
+    ]
+
+
+def _row(fitted: Fitted) -> dict[str, Any]:
+    return {
+        "config": spelt_out(fitted.config),
+        "best": fitted.best,
+        "history": fitted.history,
+        "val": fitted.val,
+        "seconds": fitted.seconds,
+        "diverged": fitted.diverged,
+        "placement": fitted.placement,
+        "device": str(fitted.device),
+        "start": dict(fitted.start),
+    }
+
+
+def _config(values: dict[str, Any]) -> TrainConfig:
+    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    return TrainConfig(**settings)
