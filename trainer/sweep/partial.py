@@ -47,7 +47,11 @@ def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
         strange = [path.name for path in folder.iterdir() if not path.name.startswith(("bank-", "."))]
         if strange:
             raise InputError(f"{folder}: is in the way and not an unfinished sweep (holds {strange[0]}); move it away")
-        yield Partial(folder, fingerprint)
+        try:
+            yield Partial(folder, fingerprint)
+        finally:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def is_finished(path: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch.distributed
 
 from ...models.errors import InputError
-from ...models.files import new_folder
+from ...models.files import check_free, new_folder
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
@@ -63,19 +63,19 @@ def sweep(
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     plan = read_plan(config, preset, device)
     points = _resolved(plan, feature_set)
-    with (
-        new_folder(out, replace=RECORD if overwrite else None) as folder,
-        open_partial(Path(out), feature_set.fingerprint) as partial,
-    ):
+    replace_one = RECORD if overwrite else None
+    check_free(Path(out), replace=replace_one)
+    with open_partial(Path(out), feature_set.fingerprint) as partial:
         heads = _train(points, feature_set, partial)
         chosen = chosen_of(settings_of(heads))
         heads += _train(repeats(chosen, plan.final_seeds), feature_set, partial, 1 + max(head.bank for head in heads))
         settings = settings_of(heads)
         keys = [setting.key for setting in chosen]
         contest = hold_contest(chosen_of([one for one in settings if one.key in keys]), feature_set)
-        write_best(folder, feature_set, contest)
-        write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
-    shutil.rmtree(partial.folder)
+        with new_folder(out, replace=replace_one) as folder:
+            write_best(folder, feature_set, contest)
+            write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
+        shutil.rmtree(partial.folder)
     return Sweep.load(out)
 
 
