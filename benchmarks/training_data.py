@@ -1,6 +1,7 @@
 """Features with class structure, in the shapes of ImageNet-1K, ImageNet-21K-P and the glyph set."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -21,6 +22,7 @@ IMAGENET_21K = Shape(train=500_000, val=10_000, dims=2048, classes=10_450)
 GLYPHS = Shape(train=18_000, val=2_000, dims=1280, classes=1000)
 
 
+@lru_cache(1)
 def splits(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, tuple[Tensor, Tensor]]:
     """Rows around class centres that overlap, so that no head is always right. Drawn on `device`, kept on the CPU."""
     generator = torch.Generator(device).manual_seed(0)

@@ -16,6 +16,10 @@ def label_ranks(logits: Tensor, labels: Tensor) -> Tensor:
     Returns:
         ``(B,)`` int64 in 0..C; the label is among the top k when its rank is below k. C means a row with NaN.
     """
+    if logits.is_cuda:
+        from .accuracy_kernel import fused_label_ranks
+
+        return fused_label_ranks(logits.contiguous(), labels)
     own = logits.gather(1, labels[:, None])
     earlier = torch.arange(logits.shape[1], device=logits.device) < labels[:, None]
     ranks = ((logits > own) | ((logits == own) & earlier)).sum(1)

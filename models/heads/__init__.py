@@ -1,6 +1,6 @@
 """Heads: feature (N, D) to logits (N, C), alone or many in a bank."""
 
-from .affine import affine
+from .affine import affine, keep_rounded
 from .cosine import Cosine
 from .head import Head
 from .linear import Linear
@@ -17,6 +17,7 @@ __all__ = [
     "NormLinear",
     "affine",
     "build_head",
+    "keep_rounded",
     "load_head",
     "save_head",
 ]

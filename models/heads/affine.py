@@ -24,9 +24,24 @@ def affine(features: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
         ``(N, C)``, or ``(H, N, C)`` for a bank, each head's part contiguous.
     """
     if features.is_cuda and features.dtype in HALF and weight.dtype == torch.float32:
-        logits: Tensor = _MixedAffine.apply(features, weight, bias)
+        rounded = [None if part is None else _rounded(part, features.dtype) for part in (weight, bias)]
+        logits: Tensor = _MixedAffine.apply(features, weight, bias, *rounded)
         return logits
     return _product(features.to(weight.dtype), weight, bias)
+
+
+def keep_rounded(parameter: Tensor, dtype: torch.dtype) -> Tensor:
+    """Give a parameter a half-precision copy, which `affine` takes instead of rounding the parameter anew.
+
+    Whoever changes the parameter changes the copy.
+    """
+    parameter.rounded = parameter.detach().to(dtype)  # type: ignore[attr-defined]
+    return parameter.rounded  # type: ignore[attr-defined, no-any-return]
+
+
+def _rounded(parameter: Tensor, dtype: torch.dtype) -> Tensor:
+    copy: Tensor | None = getattr(parameter, "rounded", None)
+    return parameter.detach().to(dtype) if copy is None or copy.dtype != dtype else copy
 
 
 def _product(features: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -40,10 +55,11 @@ def _product(features: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 class _MixedAffine(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        half = weight.to(features.dtype)
-        ctx.save_for_backward(features, half)
-        return _product(features, half, None if bias is None else bias.to(features.dtype))
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, half_weight: Tensor, half_bias: Tensor | None
+    ) -> Tensor:
+        ctx.save_for_backward(features, half_weight)
+        return _product(features, half_weight, half_bias)
 
     @staticmethod
     @once_differentiable
@@ -54,6 +70,8 @@ class _MixedAffine(torch.autograd.Function):
             _features_gradient(gradient, weight, shared=features.ndim == 2) if asked[0] else None,
             _weight_gradient(gradient, features) if asked[1] else None,
             _bias_gradient(gradient) if asked[2] else None,
+            None,
+            None,
         )
 
 

@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import torch
 from hypothesis import given
@@ -32,3 +37,23 @@ def test_accuracy_equals_scikit_learn():
 def test_a_row_with_nan_has_its_label_last():
     logits = torch.tensor([[float("nan"), 5.0, 1.0], [0.0, 5.0, 1.0]])
     assert label_ranks(logits, torch.tensor([1, 1])).tolist() == [3, 0]
+
+
+def test_the_kernel_that_replaces_it_on_a_gpu():
+    path = Path(__file__).with_name("interpreted_accuracy.py")
+    found = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            Path(__file__).with_name("interpreted_accuracy.py"),
+        ],
+        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "10 passed" in found.stdout, found.stdout

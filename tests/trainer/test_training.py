@@ -145,7 +145,10 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
         ({"loss": "neuralsort", "p_k": (0.5, 0.4)}, "--loss neuralsort: p_k .*sum"),
         ({"loss": "neuralsort", "p_k": (1.5, -0.5)}, "--loss neuralsort: p_k"),
         ({"loss": "neuralsort", "m": 3}, "--loss neuralsort: .*5.*m"),
-        ({"loss": "neuralsort", "inverse_temperature": 0.0}, "--inverse-temperature: 0.0 found, expected a number above 0"),
+        (
+            {"loss": "neuralsort", "inverse_temperature": 0.0},
+            "--inverse-temperature: 0.0 found, expected a number above 0",
+        ),
         ({"head": "mlpp"}, "--head: 'mlpp' is not known; expected one of linear"),
         ({"epochs": 0}, "--epochs: 0 found, expected a whole number above 0"),
         ({"learning_rate": float("nan")}, "--learning-rate: nan found"),

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ...models.heads import NormLinear, build_head
+from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
 from ..starting import OPTIONS, ZEROS, Start
 from .bank import Bank
@@ -106,7 +106,7 @@ class StepEpochs:
         trained = [parameter.detach() for parameter in bank.parameters]
         parameters = trained if bank.head.bank is not None else [parameter[None] for parameter in trained]
         factors = schedule(self.config, self.steps_per_epoch)
-        self.optimizer = _optimizer(processes)(parameters, configs, factors)
+        self.optimizer = _optimizer(bank, parameters, configs, factors, rows.features.dtype)
         self.steps = Steps(bank, self.optimizer, self.config, processes, _root_mean_square(rows, self.config))
         row_bytes = max(rows.features[:1].numel() * rows.features.element_size(), 1)
         batch = self.config.batch_size // processes.count
@@ -165,15 +165,23 @@ class StepEpochs:
             pairs += [*zip(moments, found["moments"][name], strict=True)]
         for tensor, value in pairs:
             tensor.copy_(value)
+        for parameter in self.bank.parameters:
+            if hasattr(parameter, "rounded"):
+                parameter.rounded.copy_(parameter)
         self.steps.taken = found["taken"]
 
 
-def _optimizer(processes: Processes) -> type[Optimizer]:
-    if processes.device.type == "cpu":
-        return Optimizer
+def _optimizer(
+    bank: Bank, parameters: list[Tensor], configs: Sequence[TrainConfig], factors: list[float], dtype: torch.dtype
+) -> Optimizer:
+    if parameters[0].device.type == "cpu":
+        return Optimizer(parameters, configs, factors)
     from .fused_optimizer import FusedOptimizer
 
-    return FusedOptimizer
+    optimizer = FusedOptimizer(parameters, configs, factors)
+    if dtype == torch.float16:
+        optimizer.keep_rounded([keep_rounded(parameter, dtype) for parameter in bank.parameters])
+    return optimizer
 
 
 def _root_mean_square(rows: Rows, config: TrainConfig) -> float:

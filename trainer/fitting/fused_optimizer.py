@@ -25,6 +25,11 @@ class FusedOptimizer(Optimizer):
         self._decays = torch.tensor(self.decays, device=device)
         self._table = _table(self.kind, factors).to(device)
         self._coming = torch.empty(0, 3, device=device)
+        self._rounded: list[Tensor] = []
+
+    def keep_rounded(self, rounded: Sequence[Tensor]) -> None:
+        """Write every new value of the parameters into these half-precision copies too."""
+        self._rounded = list(rounded)
 
     def start(self, first_step: int, count: int) -> None:
         """Copy the steps' row of the table to where their kernels read it."""
@@ -35,13 +40,15 @@ class FusedOptimizer(Optimizer):
     def update(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
         """See `Optimizer.update`."""
         moments = zip(*self.state.values(), strict=True)
-        for parameter, gradient, state in zip(self.parameters, gradients, moments, strict=True):
+        rounded = self._rounded or self.parameters
+        for parameter, gradient, state, copy in zip(self.parameters, gradients, moments, rounded, strict=True):
             count = parameter[0].numel()
             _update[(triton.cdiv(count, _BLOCK), len(parameter))](
                 parameter,
                 gradient.contiguous(),
                 state[0],
                 state[-1],
+                copy,
                 self._rates,
                 self._decays,
                 self._coming[position],
@@ -52,6 +59,7 @@ class FusedOptimizer(Optimizer):
                 BETA2,
                 EPSILON,
                 KIND=self.kind,
+                ROUNDED=bool(self._rounded),
                 BLOCK=_BLOCK,
                 num_warps=4,
             )
@@ -71,6 +79,7 @@ def _update(
     gradient_ptr,
     first_ptr,
     second_ptr,
+    rounded_ptr,
     rates_ptr,
     decays_ptr,
     step_ptr,
@@ -81,6 +90,7 @@ def _update(
     beta2,
     epsilon,
     KIND: tl.constexpr,
+    ROUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     head = tl.program_id(1)
@@ -108,3 +118,5 @@ def _update(
         tl.store(second_ptr + at, second, mask=inside)
     tl.store(first_ptr + at, first, mask=inside)
     tl.store(parameter_ptr + at, parameter, mask=inside)
+    if ROUNDED:
+        tl.store(rounded_ptr + at, parameter.to(rounded_ptr.dtype.element_ty), mask=inside)

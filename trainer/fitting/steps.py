@@ -70,7 +70,8 @@ class Steps:
     def _captured(self, window: Window, features: Tensor, labels: Tensor) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._random)
-        with torch.cuda.graph(graph, pool=self._pool):
+        # Another thread may pin memory meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             self._steps(window, features, labels)
         return graph
 
