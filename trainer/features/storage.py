@@ -86,7 +86,9 @@ def split_file(
     features = _columns(class_names, width, dtype, views is not None)
     folder.mkdir(parents=True)
     rows = folder / "rows.arrow"
-    columns = [names, pa.array(labels, pa.int64()), None, *([] if views is None else [pa.array(views, pa.int64())])]
+    columns = {"id": names, "label": pa.array(labels, pa.int64())}
+    if views is not None:
+        columns["view"] = pa.array(views, pa.int64())
     with rows.open("wb+") as file:
         file.seek(_lay_out(file, features.arrow_schema, columns, width * np.dtype(dtype).itemsize))
         sink = FileSink(file)
@@ -122,9 +124,9 @@ def _side_files(folder: Path, features: datasets.Features, mark: str) -> Path:
     return file
 
 
-def _lay_out(file: BinaryIO, schema: pa.Schema, columns: list[pa.Array | None], row: int) -> int:
+def _lay_out(file: BinaryIO, schema: pa.Schema, columns: dict[str, pa.Array], row: int) -> int:
     """Write all columns but the features, which stay a hole in the file; returns where they begin."""
-    rows = len(columns[0])
+    rows = len(columns["id"])
     size = rows * row
     file.truncate(max(size, mmap.PAGESIZE))
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as hole:
@@ -132,7 +134,7 @@ def _lay_out(file: BinaryIO, schema: pa.Schema, columns: list[pa.Array | None], 
         kind = schema.field("features").type
         values = pa.Array.from_buffers(kind.value_type, rows * kind.list_size, [None, buffer.slice(0, size)])
         column = pa.FixedSizeListArray.from_arrays(values, type=kind)
-        batch = pa.record_batch([column if other is None else other for other in columns], schema=schema)
+        batch = pa.record_batch([(columns | {"features": column})[field.name] for field in schema], schema=schema)
         around = _Around(file, buffer.address, size)
         options = pa.ipc.IpcWriteOptions(allow_64bit=True)
         with pa.ipc.new_stream(pa.PythonFile(around, "w"), schema, options=options) as writer:
