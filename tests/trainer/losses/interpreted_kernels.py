@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, implementation, topk_cross_entropy
+from headsmith.trainer.losses.kernels import launch
 
 pytestmark = pytest.mark.filterwarnings(  # numpy, in lanes that are masked
     "ignore:(overflow|invalid value|divide by zero|All-NaN slice) encountered:RuntimeWarning"
@@ -152,6 +153,28 @@ def test_equal_huge_and_distant_scores(options):
         if logits.abs().max() <= 30:  # which of equal scores are candidates is free
             size = expected.abs().max().item()
             torch.testing.assert_close(gradient.sort().values, expected.sort().values, rtol=1e-3, atol=1e-3 * size)
+
+
+@pytest.mark.parametrize("method", NETWORKS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_two_rows_a_program(monkeypatch, method, dtype):
+    monkeypatch.setattr(launch, "PAIRED_ROWS", 1)
+    logits, labels = batch(5, 37, dtype)
+    labels[1] = -100
+    logits[2, 3] = torch.nan
+    sample_p_k = torch.tensor([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [0.25, 0.75], [0.5, 0.5]])
+    assert_same(logits, labels, sample_p_k=sample_p_k, m=6, method=method, reduction="none")
+
+
+def test_gradient_twice():
+    logits, labels = batch(3, 37)
+    logits.requires_grad_()
+    loss = topk_cross_entropy(logits, labels, impl="triton", m=6)
+    (first,) = torch.autograd.grad(loss, logits, torch.tensor(2.0), retain_graph=True)
+    kept = first.clone()
+    (second,) = torch.autograd.grad(loss, logits)
+    torch.testing.assert_close(first, kept, rtol=0, atol=0)
+    torch.testing.assert_close(first, 2 * second)
 
 
 @pytest.mark.parametrize("softmax_over", ["candidates", "classes"])

@@ -6,11 +6,15 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
-from headsmith.trainer.losses.kernels.backward import backward_kernel, reduce_kernel  # noqa: E402
+from headsmith.trainer.losses.kernels.backward import (  # noqa: E402
+    backward_kernel,
+    reduce_kernel,
+    scatter_kernel,
+)
 from headsmith.trainer.losses.kernels.forward import forward_kernel  # noqa: E402
 
 FLOATS = {"beta", "art_lambda", "power", "tolerance", "floor"}
-INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32", "columns_ptr": "*i32"}
+INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32"}
 FORWARD = {
     "METHOD": "neuralsort",
     "DISTRIBUTION": "logistic_phi",
@@ -19,11 +23,14 @@ FORWARD = {
     "LINEAR": True,
     "FLOORED": False,
     "WEIGHTED": True,
+    "ZEROS": True,
+    "CHAINED": False,
     "WIDE": False,
     "VECTOR": 8,
     "GROUP": 32,
     "TILE_GROUPS": 32,
     "TILES": 1,
+    "ROWS": 1,
     "M": 16,
     "RANKS": 8,
     "LAYERS": 0,
@@ -35,7 +42,7 @@ def compile_for_hopper(kernel, constants, logits="bf16"):
         if name in constants:
             return "constexpr"
         if name.endswith("_ptr"):
-            kind = logits if name in ("logits_ptr", "output_ptr") else "fp32"
+            kind = logits if name in ("logits_ptr", "output_ptr", "zeros_ptr") else "fp32"
             return INTEGER_POINTERS.get(name, f"*{kind}")
         return "fp32" if name in FLOATS else "i32"
 
@@ -52,7 +59,7 @@ def compile_for_hopper(kernel, constants, logits="bf16"):
         ({"METHOD": "softmax", "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
         ({"METHOD": "softsort", "LINEAR": False, "MODE": "smce", "FLOORED": True}, "fp16"),
         ({"METHOD": "sinkhorn", "MODE": "sort", "WIDE": True, "VECTOR": 1}, "fp32"),
-        ({"METHOD": "bitonic", "LAYERS": 3, "DISTRIBUTION": "gaussian"}, "bf16"),
+        ({"METHOD": "bitonic", "LAYERS": 3, "DISTRIBUTION": "gaussian", "ROWS": 2, "CHAINED": True}, "bf16"),
         ({"METHOD": "odd_even", "LAYERS": 3, "DISTRIBUTION": "cauchy", "OVER_CLASSES": True}, "bf16"),
         ({"METHOD": "splitter_selection", "M": 64, "TILE_GROUPS": 64, "TILES": 4}, "bf16"),
     ],
@@ -63,8 +70,20 @@ def test_forward(options, logits):
 
 @pytest.mark.parametrize("over_classes", [False, True])
 def test_backward(over_classes):
-    constants = {"OVER_CLASSES": over_classes, "VECTOR": 8, "TILE": 1024, "TILES": 2, "M": 16}
+    constants = {
+        "OVER_CLASSES": over_classes,
+        "SCALED": over_classes,
+        "CHAINED": True,
+        "VECTOR": 8,
+        "TILE": 1024,
+        "TILES": 2,
+        "M": 16,
+    }
     assert compile_for_hopper(backward_kernel, constants).asm["cubin"]
+
+
+def test_scatter():
+    assert compile_for_hopper(scatter_kernel, {"SCALED": True, "ROWS": 64, "M": 16}).asm["cubin"]
 
 
 def test_reduce():

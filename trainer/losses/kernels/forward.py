@@ -1,28 +1,37 @@
-"""The fused forward: one program selects a row's candidates, relaxes them, and leaves their gradient and the loss."""
+"""The fused forward: a program selects its rows' candidates, relaxes them, and leaves their gradient and the losses."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .maths import ln
 from .networks import network_large, network_large_back, network_small, network_small_back
-from .objective import objective
+from .objective import objective, rank_weights
 from .pairwise import neuralsort, neuralsort_gradient, softsort, softsort_gradient
 from .selection import group_maxima, take_highest
 from .sinkhorn import sinkhorn_backward, sinkhorn_forward, sinkhorn_kernels, squash
 
+MASKED_GAP = tl.constexpr(1e4)
+
 
 @triton.jit
-def _label_softmax(scores, shifted_label, lane, m, label_score, log_sum, OVER_CLASSES: tl.constexpr):
-    """The label's log-softmax, and the softmax of the candidates."""
+def _label_softmax(scores, shifted_label, finite, label_score, log_sum, OVER_CLASSES: tl.constexpr):
+    """The label's log-softmax (ROWS,), and the softmax of the candidates (ROWS, M)."""
     if OVER_CLASSES:
         log_softmax = label_score - log_sum
-        return log_softmax, tl.exp(scores - shifted_label + log_softmax)
+        return log_softmax, tl.exp(scores + (log_softmax - shifted_label)[:, None])
     else:
-        exponentials = tl.where(lane < m, tl.exp(scores), 0.0)
-        total = tl.sum(exponentials, axis=0)
-        return shifted_label - ln(total), exponentials / total
+        exponentials = tl.where(finite, tl.exp(scores), 0.0)
+        total = tl.sum(exponentials, axis=1)
+        return shifted_label - ln(total), exponentials / total[:, None]
+
+
+@triton.jit
+def _only(values):
+    """The one row of a tensor (1, ...)."""
+    return tl.sum(values, axis=0)
 
 
 @triton.jit
@@ -34,10 +43,9 @@ def forward_kernel(
     codes_ptr,
     scratch_ptr,
     losses_ptr,
-    weights_ptr,
-    gradient_ptr,
-    columns_ptr,
-    dense_ptr,
+    saved_ptr,
+    zeros_ptr,
+    rows,
     row_stride,
     C,
     m,
@@ -59,107 +67,156 @@ def forward_kernel(
     LINEAR: tl.constexpr,
     FLOORED: tl.constexpr,
     WEIGHTED: tl.constexpr,
+    ZEROS: tl.constexpr,
+    CHAINED: tl.constexpr,
     WIDE: tl.constexpr,
     VECTOR: tl.constexpr,
     GROUP: tl.constexpr,
     TILE_GROUPS: tl.constexpr,
     TILES: tl.constexpr,
+    ROWS: tl.constexpr,
     M: tl.constexpr,
     RANKS: tl.constexpr,
     LAYERS: tl.constexpr,
 ):
     """See `launch.py` for the arguments' meaning; `row_stride` and `C` count in units of VECTOR columns."""
-    row = tl.program_id(0).to(tl.int64)
-    row_ptr = logits_ptr + row * row_stride * VECTOR
-    target = tl.load(labels_ptr + row)
+    if CHAINED:
+        gdc_wait()
+        gdc_launch_dependents()
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    present = row < rows
+    row_ptrs = logits_ptr + row * row_stride * VECTOR
+    target = tl.load(labels_ptr + row, mask=present, other=ignore_index)
     kept = target != ignore_index
     valid = (target >= 0) & (target < C * VECTOR)
     label = tl.where(valid, target, 0).to(tl.int32)
-    raw_label = tl.load(row_ptr + label)
-    label_score = raw_label.to(tl.float32)
     lane = tl.arange(0, M)
+    p_k_ptrs = p_k_ptr + label * p_k_class_stride + tl.where(present, row, 0) * p_k_row_stride
+    zeros_ptrs = zeros_ptr + row * (C * VECTOR)
 
-    heads, head_columns, nan, log_sum = group_maxima(row_ptr, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, OVER_CLASSES)
-    scores, columns = take_highest(
-        row_ptr, heads, head_columns, label, label_score, m, C, WIDE, VECTOR, GROUP, TILE_GROUPS, TILES, M
+    heads, head_columns, nan, log_sum = group_maxima(
+        row_ptrs,
+        zeros_ptrs,
+        present,
+        C,
+        WIDE,
+        VECTOR,
+        GROUP,
+        TILE_GROUPS,
+        TILES,
+        ROWS,
+        OVER_CLASSES,
+        ZEROS,
     )
-    inside = lane < m
-    shift = tl.max(tl.where(inside, scores, float("-inf")), axis=0)
-    scores = tl.where(inside, scores - shift, 0.0)
+    label_score = tl.load(row_ptrs + label, mask=present, other=0.0).to(tl.float32)
+    top1 = tl.load(p_k_ptrs, mask=present, other=0.0).to(tl.float32)
+    if METHOD == "neuralsort" or METHOD == "softsort":
+        rank = tl.arange(0, RANKS)
+    elif METHOD == "sinkhorn":
+        rank = lane
+    else:
+        rank = m - 1 - lane
+    weights = rank_weights(p_k_ptrs, rank, K, 0 if MODE == "sort" else 1, RANKS)
+    scores, columns = take_highest(
+        row_ptrs, present, heads, head_columns, label, label_score, m, C, WIDE, VECTOR, GROUP, M
+    )
+    inside = (lane < m)[None, :]
+    finite = inside & (scores > float("-inf"))
+    count = tl.sum(finite.to(tl.int32), axis=1)
+    shift = tl.max(tl.where(inside, scores, float("-inf")), axis=1)
+    scores = tl.where(finite, scores - shift[:, None], 0.0)
     shifted = label_score - shift
-    log_softmax, softmax = _label_softmax(scores, shifted, lane, m, label_score, log_sum, OVER_CLASSES)
+    log_softmax, softmax = _label_softmax(scores, shifted, finite, label_score, log_sum, OVER_CLASSES)
     one_hot = tl.where(lane == 0, 1.0, 0.0)
-    p_k_row = p_k_ptr + label * p_k_class_stride + row * p_k_row_stride
 
     if METHOD == "softmax":
         loss = -log_softmax
-        softmax_gradient = -1.0
-        gradient = tl.zeros((M,), tl.float32)
+        by_softmax = tl.full((ROWS,), -1.0, tl.float32)
+        gradient = tl.zeros((ROWS, M), tl.float32)
     elif METHOD == "neuralsort" or METHOD == "softsort":
-        rank = tl.arange(0, RANKS)
+        flat = _only(scores)
+        own = _only(shifted)
+        count = _only(count)
+        ranks = tl.arange(0, RANKS)
         if METHOD == "neuralsort":
-            soft, log_ranks = neuralsort(scores, shifted, lane, rank, m, beta)
+            soft, log_ranks = neuralsort(flat, own, lane, ranks, count, beta)
         else:
-            soft, log_ranks = softsort(scores, shifted, lane, rank, m, beta, power, LINEAR)
-        loss, by_rank, softmax_gradient = objective(log_ranks, rank, log_softmax, p_k_row, K, floor, MODE, FLOORED)
-        by_logit = by_rank[None, :] * (one_hot[:, None] - soft)
+            soft, log_ranks = softsort(flat, own, lane, ranks, count, beta, power, LINEAR)
+        weights = tl.where((ranks < count)[None, :], weights, 0.0)
+        loss, by_rank, by_softmax = objective(log_ranks[None, :], weights, top1, log_softmax, floor, MODE, FLOORED)
+        by_logit = by_rank * (one_hot[:, None] - soft)
         if METHOD == "neuralsort":
-            gradient = neuralsort_gradient(scores, lane, rank, m, beta, by_logit)
+            gradient = neuralsort_gradient(flat, lane, ranks, count, beta, by_logit)[None, :]
         else:
-            gradient = softsort_gradient(scores, shifted, lane, rank, m, beta, power, by_logit, LINEAR)
+            gradient = softsort_gradient(flat, own, lane, ranks, count, beta, power, by_logit, LINEAR)[None, :]
     elif METHOD == "sinkhorn":
-        scratch = scratch_ptr + row * scratch_stride
-        squashed, centred, inverse = squash(scores, lane, m)
-        label_squashed = tl.sum(squashed * one_hot, axis=0)
-        ranks, candidates, log_label = sinkhorn_kernels(squashed, scores, shifted, label_squashed, lane, m, beta)
-        row_scales, column_scales, done = sinkhorn_forward(ranks, candidates, lane, scratch, m, layers, tolerance, M)
-        label_scale = tl.sum(column_scales * one_hot, axis=0)
-        log_ranks = log_label + ln(tl.where(inside, row_scales, 1.0)) + ln(label_scale)
-        loss, by_rank, softmax_gradient = objective(log_ranks, lane, log_softmax, p_k_row, K, floor, MODE, FLOORED)
+        flat = _only(scores)
+        own = _only(shifted)
+        count = _only(count)
+        scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * scratch_stride
+        squashed, centred, inverse = squash(flat, lane, count)
+        own_squashed = tl.sum(squashed * one_hot, axis=0)
+        ranks, candidates, log_label = sinkhorn_kernels(squashed, flat, own, own_squashed, lane, count, beta)
+        row_scales, column_scales, done = sinkhorn_forward(
+            ranks, candidates, lane, scratch, count, layers, tolerance, M
+        )
+        own_scale = tl.sum(column_scales * one_hot, axis=0)
+        log_ranks = log_label + ln(tl.where(lane < count, row_scales, 1.0)) + ln(own_scale)
+        weights = tl.where((lane < count)[None, :], weights, 0.0)
+        loss, by_rank, by_softmax = objective(log_ranks[None, :], weights, top1, log_softmax, floor, MODE, FLOORED)
         gradient = sinkhorn_backward(
             ranks,
             candidates,
             squashed,
-            label_squashed,
+            own_squashed,
             centred,
             inverse,
             row_scales,
             column_scales,
-            by_rank,
+            _only(by_rank),
             lane,
             scratch,
-            m,
+            count,
             beta,
             done,
             M,
-        )
+        )[None, :]
     else:
-        scratch = scratch_ptr + row * scratch_stride
+        scratch = scratch_ptr + row[:, None] * scratch_stride
+        lowest = tl.min(scores, axis=1) - MASKED_GAP
+        wires = tl.where(finite | (inside == 0), scores, lowest[:, None])
         if LAYERS > 0:
             logs, saved_scores, saved_logs = network_small(
-                scores, lane, codes_ptr, beta, art_lambda, DISTRIBUTION, LAYERS, M
+                wires, lane, codes_ptr, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
             )
         else:
-            logs = network_large(scores, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M)
-        loss, by_rank, softmax_gradient = objective(logs, m - 1 - lane, log_softmax, p_k_row, K, floor, MODE, FLOORED)
+            logs = network_large(wires, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, ROWS, M)
+        loss, by_rank, by_softmax = objective(logs, weights, top1, log_softmax, floor, MODE, FLOORED)
         if LAYERS > 0:
             gradient = network_small_back(
-                by_rank, lane, codes_ptr, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, M
+                by_rank, lane, codes_ptr, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
             )
         else:
-            gradient = network_large_back(by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, M)
+            gradient = network_large_back(
+                by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, ROWS, M
+            )
 
-    gradient += softmax_gradient * (one_hot - softmax)
+    gradient += by_softmax[:, None] * (one_hot[None, :] - softmax)
     broken = nan | (valid == 0)
+    hopeless = label_score == float("-inf")
     weight = tl.where(kept, 1.0, 0.0)
     if WEIGHTED:
         weight *= tl.load(weight_ptr + label).to(tl.float32)
-    loss = tl.where(kept, tl.where(broken, float("nan"), loss), 0.0)
-    gradient = tl.where(broken, float("nan"), gradient)
-    tl.store(losses_ptr + row, tl.where(kept, loss * weight, 0.0))
-    tl.store(weights_ptr + row, weight)
-    tl.store(gradient_ptr + row * m + lane, tl.where(kept, gradient, 0.0), mask=inside)
-    tl.store(columns_ptr + row * m + lane, columns, mask=inside)
+    loss = tl.where(broken, float("nan"), tl.where(hopeless, float("inf"), loss))
+    gradient = tl.where(finite & (hopeless == 0)[:, None], gradient, 0.0)
+    gradient = tl.where(broken[:, None], float("nan"), gradient)
+    tl.store(losses_ptr + row, tl.where(kept, loss * weight, 0.0), mask=present)
+    tl.store(saved_ptr + row, weight, mask=present)
+    saved = saved_ptr + rows + 1 + row * (2 + 2 * m)
     if OVER_CLASSES:
-        tl.store(dense_ptr + row * 2, tl.where(kept, -softmax_gradient, 0.0))
-        tl.store(dense_ptr + row * 2 + 1, log_sum)
+        tl.store(saved, tl.where(kept, -by_softmax, 0.0), mask=present)
+        tl.store(saved + 1, log_sum, mask=present)
+    at = saved[:, None] + 2 + lane[None, :]
+    stored = inside & present[:, None]
+    tl.store(at, tl.where(kept[:, None], gradient, 0.0), mask=stored)
+    tl.store(at + m, columns.to(tl.float32, bitcast=True), mask=stored)

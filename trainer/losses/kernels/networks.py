@@ -1,4 +1,4 @@
-"""A soft sorting network on one row: the label's one-hot vector pushed through, then the gradient pulled back.
+"""A soft sorting network on ROWS rows: the label's one-hot vector pushed through, then the gradient pulled back.
 
 A layer is a row of codes: each wire's partner (itself when idle), plus 256 where the wire gets the higher score. A
 comparator of a wire with itself changes nothing, so that idle wires need no care. What the way back needs, the wires'
@@ -18,9 +18,20 @@ UNREACHED = tl.constexpr(-1e30)
 
 
 @triton.jit
+def _codes(codes, layer, lane, ROWS: tl.constexpr, M: tl.constexpr):
+    """The codes of a layer, the same for every row."""
+    return tl.broadcast_to(tl.load(codes + layer * M + lane)[None, :], (ROWS, M))
+
+
+@triton.jit
+def _one_hot_logs(lane, ROWS: tl.constexpr, M: tl.constexpr):
+    return tl.broadcast_to(tl.where(lane == 0, 0.0, UNREACHED)[None, :], (ROWS, M))
+
+
+@triton.jit
 def _oriented(scores, code):
     """The partner's score, and the higher wire's score less the lower wire's, the same at both wires."""
-    other = tl.gather(scores, code & 255, 0)
+    other = tl.gather(scores, code & 255, 1)
     difference = scores - other
     return other, tl.where(code > 255, difference, -difference)
 
@@ -30,7 +41,7 @@ def _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION: tl.constexpr):
     other, difference = _oriented(scores, code)
     v, _ = steepen(difference, beta, art_lambda, DISTRIBUTION == "logistic_phi")
     keep, swap = log2_cdf_pair(v, DISTRIBUTION)
-    mixed = log2_add(keep + logs, swap + tl.gather(logs, code & 255, 0))
+    mixed = log2_add(keep + logs, swap + tl.gather(logs, code & 255, 1))
     return scores + tl.exp2(swap) * (other - scores), mixed
 
 
@@ -42,28 +53,36 @@ def _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBU
     log_keep, log_swap = log2_cdf_pair(v, DISTRIBUTION)
     keep, swap = tl.exp2(log_keep), tl.exp2(log_swap)
     keep_slope, swap_slope = log_cdf_slopes(v, keep, swap, DISTRIBUTION)
-    lead = log_swap + tl.gather(logs, partner, 0) - log_keep - logs
+    lead = log_swap + tl.gather(logs, partner, 1) - log_keep - logs
     own = by_log / (1 + tl.exp2(lead))
     others = by_log / (1 + tl.exp2(-lead)) if DISTRIBUTION == "gaussian" else by_log - own
     by_v = own * keep_slope - others * swap_slope + by_score * (keep * keep_slope * (scores - other))
-    by_difference = slope * (by_v + tl.gather(by_v, partner, 0))
-    by_score = by_score * keep + tl.gather(by_score * swap, partner, 0)
+    by_difference = slope * (by_v + tl.gather(by_v, partner, 1))
+    by_score = by_score * keep + tl.gather(by_score * swap, partner, 1)
     by_score += tl.where(code > 255, by_difference, -by_difference)
-    return by_score, own + tl.gather(others, partner, 0)
+    return by_score, own + tl.gather(others, partner, 1)
 
 
 @triton.jit
 def network_small(
-    scores, lane, codes, beta, art_lambda, DISTRIBUTION: tl.constexpr, LAYERS: tl.constexpr, M: tl.constexpr
+    scores,
+    lane,
+    codes,
+    beta,
+    art_lambda,
+    DISTRIBUTION: tl.constexpr,
+    LAYERS: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
 ):
-    """Forward in registers: the label's log-probabilities (M,) after the last layer, and all layers' inputs."""
-    logs = tl.where(lane == 0, 0.0, UNREACHED)
+    """Forward in registers: the label's log-probabilities (ROWS, M) after the last layer, and all layers' inputs."""
+    logs = _one_hot_logs(lane, ROWS, M)
     saved_scores = ()
     saved_logs = ()
     for layer in tl.static_range(LAYERS):
         saved_scores = saved_scores + (scores,)
         saved_logs = saved_logs + (logs,)
-        code = tl.load(codes + layer * M + lane)
+        code = _codes(codes, layer, lane, ROWS, M)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2, saved_scores, saved_logs
 
@@ -79,12 +98,13 @@ def network_small_back(
     art_lambda,
     DISTRIBUTION: tl.constexpr,
     LAYERS: tl.constexpr,
+    ROWS: tl.constexpr,
     M: tl.constexpr,
 ):
-    """Gradient (M,) by the scores on the first layer's wires, from that by the last layer's log-probabilities."""
-    by_score = tl.zeros((M,), tl.float32)
+    """Gradient (ROWS, M) by the scores on the first layer's wires, from that by the last layer's log-probabilities."""
+    by_score = tl.zeros((ROWS, M), tl.float32)
     for layer in tl.static_range(LAYERS - 1, -1, -1):
-        code = tl.load(codes + layer * M + lane)
+        code = _codes(codes, layer, lane, ROWS, M)
         by_score, by_log = _layer_back(
             by_score, by_log, saved_scores[layer], saved_logs[layer], code, beta, art_lambda, DISTRIBUTION
         )
@@ -92,28 +112,48 @@ def network_small_back(
 
 
 @triton.jit
-def network_large(scores, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION: tl.constexpr, M: tl.constexpr):
-    """Forward with scratch memory: the label's log-probabilities (M,) after the last layer."""
-    logs = tl.where(lane == 0, 0.0, UNREACHED)
+def network_large(
+    scores,
+    lane,
+    scratch,
+    codes,
+    layers,
+    beta,
+    art_lambda,
+    DISTRIBUTION: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
+):
+    """Forward with scratch memory (ROWS, 1): the label's log-probabilities (ROWS, M) after the last layer."""
+    logs = _one_hot_logs(lane, ROWS, M)
     for layer in range(layers):
-        tl.store(scratch + layer * 2 * M + lane, scores)
-        tl.store(scratch + (layer * 2 + 1) * M + lane, logs)
-        code = tl.load(codes + layer * M + lane)
+        tl.store(scratch + layer * 2 * M + lane[None, :], scores)
+        tl.store(scratch + (layer * 2 + 1) * M + lane[None, :], logs)
+        code = _codes(codes, layer, lane, ROWS, M)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2
 
 
 @triton.jit
 def network_large_back(
-    by_log, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION: tl.constexpr, M: tl.constexpr
+    by_log,
+    lane,
+    scratch,
+    codes,
+    layers,
+    beta,
+    art_lambda,
+    DISTRIBUTION: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
 ):
     """Like `network_small_back`, from scratch memory."""
-    by_score = tl.zeros((M,), tl.float32)
+    by_score = tl.zeros((ROWS, M), tl.float32)
     tl.debug_barrier()
     for back in range(layers):
         layer = layers - 1 - back
-        scores = tl.load(scratch + layer * 2 * M + lane)
-        logs = tl.load(scratch + (layer * 2 + 1) * M + lane)
-        code = tl.load(codes + layer * M + lane)
+        scores = tl.load(scratch + layer * 2 * M + lane[None, :])
+        logs = tl.load(scratch + (layer * 2 + 1) * M + lane[None, :])
+        code = _codes(codes, layer, lane, ROWS, M)
         by_score, by_log = _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return by_score

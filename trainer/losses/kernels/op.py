@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ..settings import Settings
 from . import launch
-
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+from .launch import Options
 
 
 def fused_loss(
@@ -25,11 +24,7 @@ def fused_loss(
     inplace: bool,
 ) -> Tensor:
     """The weighted and reduced loss for one label a row; arguments as in `topk_cross_entropy`, m at most C."""
-    arguments = (
-        logits if logits.stride(1) == 1 else logits.contiguous(),
-        labels,
-        p_k,
-        weight,
+    options = Options(
         settings.method,
         m,
         settings.beta(m),
@@ -43,17 +38,71 @@ def fused_loss(
         settings.floor,
         per_sample,
         ignore_index,
-        reduction,
-        inplace,
     )
+    logits = logits if logits.stride(1) == 1 else logits.contiguous()
     if torch.compiler.is_compiling():
-        traced: Tensor = _forward_op(*arguments)[0]
+        traced: Tensor = _forward_op(logits, labels, p_k, weight, *options, reduction, inplace)[0]
         return traced
-    result: Tensor = _EagerLoss.apply(*arguments)
+    result: Tensor = _EagerLoss.apply(logits, labels, p_k, weight, options, reduction, inplace, torch.is_grad_enabled())
     return result
 
 
-def _forward(
+class _EagerLoss(torch.autograd.Function):
+    """What the operators below do, without their cost on the host.
+
+    Where only the candidates have a gradient, the forward fills the gradient's tensor with zeros while it reads the
+    logits, and the first backward puts the candidates' values there.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        logits: Tensor,
+        labels: Tensor,
+        p_k: Tensor,
+        weight: Tensor | None,
+        options: Options,
+        reduction: str,
+        inplace: bool,
+        graded: bool,
+    ) -> Tensor:
+        zeroed = graded and not inplace and not options.over_classes and logits.requires_grad
+        ctx.zeros = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if zeroed else None
+        ctx.scaled = reduction != "none"
+        losses, saved = launch.forward(logits, labels, p_k, weight, ctx.zeros, options, reduced=ctx.scaled)
+        ctx.shape, ctx.dtype, ctx.inplace, ctx.options = logits.shape, logits.dtype, inplace, options
+        ctx.save_for_backward(saved, *([logits] if inplace or options.over_classes else []))
+        ctx.set_materialize_grads(False)
+        return launch.reduce(losses, saved, reduction == "mean") if ctx.scaled else losses
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
+        if upstream is None:
+            return (None,) * 8
+        saved, *kept = ctx.saved_tensors
+        logits = kept[0] if kept else None
+        zeros, ctx.zeros = ctx.zeros, None
+        if zeros is not None:
+            output = zeros
+        elif ctx.inplace:
+            output = logits.detach()
+        else:
+            output = torch.empty(ctx.shape, dtype=ctx.dtype, device=saved.device)
+        launch.backward(
+            output,
+            logits,
+            upstream,
+            saved,
+            ctx.options.width,
+            over_classes=ctx.options.over_classes,
+            scaled=ctx.scaled,
+            zeroed=zeros is not None,
+        )
+        return output, *(None,) * 7
+
+
+@torch.library.custom_op("headsmith::topk_cross_entropy", mutates_args=())
+def _forward_op(
     logits: Tensor,
     labels: Tensor,
     p_k: Tensor,
@@ -73,129 +122,86 @@ def _forward(
     ignore_index: int,
     reduction: str,
     inplace: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The result, then what the backward needs: scale, weights, candidates' gradient and columns, softmax's share."""
-    losses, weights, gradient, columns, dense = launch.forward(
-        logits,
-        labels,
-        p_k,
-        weight,
-        method=method,
-        m=m,
-        beta=beta,
-        distribution=distribution,
-        art_lambda=art_lambda,
-        softsort_power=softsort_power,
-        sinkhorn_iterations=sinkhorn_iterations,
-        sinkhorn_tolerance=sinkhorn_tolerance,
-        top1_mode=top1_mode,
-        softmax_over=softmax_over,
-        floor=floor,
-        per_sample=per_sample,
-        ignore_index=ignore_index,
+) -> tuple[Tensor, Tensor]:
+    """The result, and what the backward needs."""
+    options = Options(
+        method,
+        m,
+        beta,
+        distribution,
+        art_lambda,
+        softsort_power,
+        sinkhorn_iterations,
+        sinkhorn_tolerance,
+        top1_mode,
+        softmax_over,
+        floor,
+        per_sample,
+        ignore_index,
     )
-    if reduction == "none":
-        return losses, losses.new_ones(1), weights, gradient, columns, dense
-    result, scale = launch.reduce(losses, weights, reduction == "mean")
-    return result, scale, weights, gradient, columns, dense
-
-
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: Outputs) -> None:
-    logits, ctx.inplace, ctx.inputs = inputs[0], inputs[-1], len(inputs)
-    ctx.classes, ctx.dtype = logits.shape[1], logits.dtype
-    keeps_logits = ctx.inplace or output[5].shape[0] > 0
-    ctx.save_for_backward(*output[1:], *([logits] if keeps_logits else []))
-    ctx.set_materialize_grads(False)
-
-
-def _unpack(ctx: Any) -> tuple[tuple[Tensor, ...], Tensor | None]:
-    """What the backward needs, and the logits where they are kept."""
-    tensors = ctx.saved_tensors
-    return tensors[:5], tensors[5] if len(tensors) > 5 else None
-
-
-class _EagerLoss(torch.autograd.Function):
-    """What the operators below do, without their cost on the host."""
-
-    @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        output = _forward(*inputs)
-        _keep(ctx, inputs, output)
-        return output[0]
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
-        nothing: tuple[None, ...] = (None,) * ctx.inputs
-        if upstream is None:
-            return nothing
-        saved, logits = _unpack(ctx)
-        if ctx.inplace and logits is not None:
-            output = logits.detach()
-        else:
-            output = torch.empty(len(saved[1]), ctx.classes, dtype=ctx.dtype, device=saved[1].device)
-        launch.backward(output, logits, upstream, *saved)
-        return output, *nothing[1:]
-
-
-_forward_op = torch.library.custom_op("headsmith::topk_cross_entropy", _forward, mutates_args=())
+    losses, saved = launch.forward(logits, labels, p_k, weight, None, options, reduced=reduction != "none")
+    return losses if reduction == "none" else launch.reduce(losses, saved, reduction == "mean"), saved
 
 
 @_forward_op.register_fake
 def _(
-    logits: Tensor, labels: Tensor, p_k: Tensor, weight: Tensor | None, method: str, m: int, *options: Any
-) -> Outputs:
-    rows = logits.shape[0]
-    top1_mode, softmax_over, reduction = options[6], options[7], options[11]
-    over_classes = method == "softmax" or (softmax_over == "classes" and top1_mode != "sort")
+    logits: Tensor, labels: Tensor, p_k: Tensor, weight: Tensor | None, method: str, m: int, *rest: Any
+) -> tuple[Tensor, Tensor]:
+    rows, reduction = logits.shape[0], rest[-2]
     width = 1 if method == "softmax" else m
-    return (
-        logits.new_empty(rows if reduction == "none" else (), dtype=torch.float32),
-        logits.new_empty(1, dtype=torch.float32),
-        logits.new_empty(rows, dtype=torch.float32),
-        logits.new_empty(rows, width, dtype=torch.float32),
-        logits.new_empty(rows, width, dtype=torch.int32),
-        logits.new_empty(rows if over_classes else 0, 2, dtype=torch.float32),
-    )
+    result = logits.new_empty(rows if reduction == "none" else (), dtype=torch.float32)
+    return result, logits.new_empty(1 + rows * (3 + 2 * width), dtype=torch.float32)
 
 
 @torch.library.custom_op("headsmith::topk_cross_entropy_backward", mutates_args=())
 def _backward_op(
     upstream: Tensor,
-    scale: Tensor,
-    weights: Tensor,
-    gradient: Tensor,
-    columns: Tensor,
-    dense: Tensor,
+    saved: Tensor,
     logits: Tensor | None,
+    rows: int,
     classes: int,
     dtype: torch.dtype,
+    m: int,
+    over_classes: bool,
+    scaled: bool,
 ) -> Tensor:
-    output = torch.empty(len(weights), classes, dtype=dtype, device=weights.device)
-    launch.backward(output, logits, upstream, scale, weights, gradient, columns, dense)
+    output = torch.empty(rows, classes, dtype=dtype, device=saved.device)
+    launch.backward(output, logits, upstream, saved, m, over_classes=over_classes, scaled=scaled)
     return output
 
 
 @_backward_op.register_fake
 def _(
-    upstream: Tensor,
-    scale: Tensor,
-    weights: Tensor,
-    gradient: Tensor,
-    columns: Tensor,
-    dense: Tensor,
-    logits: Tensor | None,
-    classes: int,
-    dtype: torch.dtype,
+    upstream: Tensor, saved: Tensor, logits: Tensor | None, rows: int, classes: int, dtype: torch.dtype, *rest: Any
 ) -> Tensor:
-    return weights.new_empty(weights.shape[0], classes, dtype=dtype)
+    return saved.new_empty(rows, classes, dtype=dtype)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    logits, ctx.inputs = inputs[0], len(inputs)
+    options, ctx.scaled = Options(*inputs[4:-2]), inputs[-2] != "none"
+    ctx.m, ctx.over_classes = options.width, options.over_classes
+    ctx.rows, ctx.classes, ctx.dtype = *logits.shape, logits.dtype
+    ctx.save_for_backward(output[1], *([logits] if ctx.over_classes else []))
+    ctx.set_materialize_grads(False)
 
 
 def _traced_backward(ctx: Any, upstream: Tensor | None, *unused: Any) -> tuple[Tensor | None, ...]:
     nothing: tuple[None, ...] = (None,) * ctx.inputs
     if upstream is None:
         return nothing
-    saved, logits = _unpack(ctx)
-    output = _backward_op(upstream, *saved, logits, ctx.classes, ctx.dtype)
+    saved, *kept = ctx.saved_tensors
+    output = _backward_op(
+        upstream,
+        saved,
+        kept[0] if kept else None,
+        ctx.rows,
+        ctx.classes,
+        ctx.dtype,
+        ctx.m,
+        ctx.over_classes,
+        ctx.scaled,
+    )
     return output, *nothing[1:]
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 ART_RADIUS = 1e-4
+LEAST_LOG = -87.0
 _GAUSSIAN_REACH = 1e9
 
 
@@ -98,8 +99,13 @@ def log_cdf_pair(distribution: str, v: Tensor) -> tuple[Tensor, Tensor]:
     """Logarithms of f(v) and f(-v), not to be differentiated."""
     if not distribution.startswith("logistic"):
         return log_cdf(distribution, v), log_cdf(distribution, -v)
-    keep = v.clamp_max(0).sub_(v.abs().neg_().exp_().add_(1).log_())
+    keep = v.clamp_max(0).add_(v.abs().sigmoid_().log_())
     return keep, keep - v
+
+
+def probability(log: Tensor) -> Tensor:
+    """`log.exp()`, but 0 below 2e-38, where `exp` takes 40 times as long on a CPU."""
+    return torch.threshold_(log.clamp_min(LEAST_LOG).exp_(), 2e-38, 0.0)
 
 
 def log_cdf_slopes(distribution: str, v: Tensor, keep: Tensor, swap: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_FEW = 32
+
 
 class _AbsoluteDeviations(torch.autograd.Function):
     """sum over l of |s_j - s_l| in O(m log m), with the symmetric subgradient at ties."""
@@ -49,6 +51,9 @@ def neuralsort_logits(scores: Tensor, k: int, inverse_temperature: float) -> Ten
         (B, k, m); the softmax over the last axis is P.
     """
     m = scores.shape[-1]
-    deviations: Tensor = _AbsoluteDeviations.apply(scores)
+    if m <= _FEW:
+        deviations = (scores.unsqueeze(-1) - scores.unsqueeze(-2)).abs().sum(dim=-1)
+    else:
+        deviations = _AbsoluteDeviations.apply(scores)
     scaling = m - 1 - 2 * torch.arange(k, dtype=scores.dtype, device=scores.device)
     return (scaling.unsqueeze(-1) * scores.unsqueeze(-2) - deviations.unsqueeze(-2)) * inverse_temperature

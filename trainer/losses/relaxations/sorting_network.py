@@ -7,34 +7,33 @@ import torch
 from torch import Tensor
 
 from ..constants import on_device
-from .distributions import log_cdf_pair, log_cdf_slopes, steepened
+from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
 from .networks import network
 
 UNREACHED = -1e30
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[int]], list[int]]:
+def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[float]]]]:
     return _cached_schedule(method, n, k)
 
 
 @cache
-def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Each layer as a permutation that brings its low, high and idle wires together, and its number of comparators.
+def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[float]]]]:
+    """Each layer as every wire's partner (itself when idle), and 1 where the wire gets the higher score, else -1.
 
     Returns:
-        The permutations and last where the top k end up, their inverses, and the numbers.
+        The partners (n,), and the directions (n, 1, 1).
     """
-    order = list(range(n))
-    permutations, sizes = [], []
+    partners, directions = [], []
     for layer in network(method, n, k):
-        busy = [low for low, _ in layer] + [high for _, high in layer]
-        wanted = busy + [w for w in range(n) if w not in set(busy)]
-        permutations.append([order.index(w) for w in wanted])
-        sizes.append(len(layer))
-        order = wanted
-    inverses = [sorted(range(n), key=permutation.__getitem__) for permutation in permutations]
-    return [*permutations, [order.index(n - 1 - r) for r in range(k)]], inverses, sizes
+        partner, direction = list(range(n)), [[[-1.0]] for _ in range(n)]
+        for low, high in layer:
+            partner[low], partner[high] = high, low
+            direction[high] = [[1.0]]
+        partners.append(partner)
+        directions.append(direction)
+    return partners, directions
 
 
 def soft_selection(
@@ -63,20 +62,21 @@ def soft_selection(
         (B, L, k) logarithms of the vectors at ranks 1..k.
     """
     n = scores.shape[-1]
-    permutations, backwards, sizes = _schedule(method, n, k)
-    orders = on_device(("orders", method, n, k), permutations, scores.device)
-    inverses = on_device(("inverses", method, n, k), backwards, scores.device)
-    wires, vectors = scores.t().unsqueeze(1), log_vectors.permute(2, 1, 0)
+    wanted, signs = _schedule(method, n, k)
+    partners = on_device(("partners", method, n, k), wanted, scores.device)
+    directions = on_device(("directions", method, n, k, scores.dtype), signs, scores.device, scores.dtype)
+    wires, vectors = scores.t().contiguous().unsqueeze(1), log_vectors.permute(2, 1, 0).contiguous()
     out: Tensor = _SoftNetwork.apply(
-        wires, vectors, orders, inverses, sizes, distribution, inverse_temperature, art_lambda
+        wires, vectors, partners, directions, distribution, inverse_temperature, art_lambda
     )
-    return out.permute(2, 1, 0)
+    return out[n - k :].flip(0).permute(2, 1, 0)
 
 
 class _SoftNetwork(torch.autograd.Function):
-    """Scores (n, 1, B) and log-vectors (n, L, B) through all layers; gives the log-vectors at the top ranks (k, L, B).
+    """Scores (n, 1, B) and log-vectors (n, L, B) through all layers; gives the log-vectors (n, L, B) at the end.
 
-    Its own backward, because that of a hundred small operations costs more than they do.
+    Every wire does its half of the comparator, so that a layer is few operations on whole tensors; and its own
+    backward, because that of a hundred small operations costs more than they do.
     """
 
     @staticmethod
@@ -84,79 +84,60 @@ class _SoftNetwork(torch.autograd.Function):
         ctx: Any,
         wires: Tensor,
         vectors: Tensor,
-        orders: list[Tensor],
-        inverses: list[Tensor],
-        sizes: list[int],
+        partners: list[Tensor],
+        directions: list[Tensor],
         distribution: str,
         inverse_temperature: float,
         art_lambda: float,
     ) -> Tensor:
         saved: list[Tensor] = []
-        for order, size in zip(orders, sizes, strict=False):
-            wires, vectors = wires.index_select(0, order), vectors.index_select(0, order)
-            a, b, idle = wires[:size], wires[size : 2 * size], wires[2 * size :]
-            va, vb, others = vectors[:size], vectors[size : 2 * size], vectors[2 * size :]
-            difference = b - a
-            v, slope = steepened(difference, distribution, inverse_temperature, art_lambda)
+        for partner, direction in zip(partners, directions, strict=True):
+            gap = wires.index_select(0, partner).sub_(wires)
+            v, slope = steepened(gap * -direction, distribution, inverse_temperature, art_lambda)
             log_keep, log_swap = log_cdf_pair(distribution, v)
-            swap = log_swap.exp()
-            moved = swap * difference
-            wires = torch.cat([a + moved, b - moved, idle])
-            parts = [log_keep + va, log_swap + vb, log_keep + vb, log_swap + va]
-            low, high = _log_add(*parts[:2]), _log_add(*parts[2:])
-            vectors = torch.cat([low, high, others])
+            swap = probability(log_swap)
+            wires = torch.addcmul(wires, swap, gap)
+            own, other = log_keep + vectors, vectors.index_select(0, partner).add_(log_swap)
+            lead = other - own
+            vectors = torch.maximum(own, other).sub_(lead.abs().sigmoid_().log_())
             slope = slope if isinstance(slope, Tensor) else v.new_tensor(slope)
-            shares = [part.sub_(whole).exp_() for part, whole in zip(parts, (low, low, high, high), strict=True)]
-            saved += [difference, v, slope, log_keep.exp_(), swap, *shares]
+            saved += [gap, v, slope, probability(log_keep), swap, lead]
         ctx.save_for_backward(*saved)
-        ctx.top, ctx.inverses, ctx.sizes = orders[-1], inverses, sizes
-        ctx.distribution, ctx.wires = distribution, len(wires)
-        return vectors.index_select(0, orders[-1])
+        ctx.partners, ctx.directions, ctx.distribution = partners, directions, distribution
+        return vectors
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        by_vectors = upstream.new_zeros(ctx.wires, *upstream.shape[1:]).index_copy_(0, ctx.top, upstream)
-        by_wires = upstream.new_zeros(ctx.wires, 1, upstream.shape[2])
+        by_vectors = upstream.contiguous()
+        by_wires = upstream.new_zeros(len(upstream), 1, upstream.shape[2])
         tensors = ctx.saved_tensors
-        for layer in range(len(ctx.sizes) - 1, -1, -1):
-            saved = tensors[9 * layer : 9 * layer + 9]
-            by_wires, by_vectors = _layer_backward(by_wires, by_vectors, ctx.sizes[layer], ctx.distribution, *saved)
-            back = ctx.inverses[layer]
-            by_wires, by_vectors = by_wires.index_select(0, back), by_vectors.index_select(0, back)
-        return by_wires, by_vectors, None, None, None, None, None, None
-
-
-def _log_add(x: Tensor, y: Tensor) -> Tensor:
-    """Value of `logaddexp`, four times as fast on a CPU."""
-    return (x - y).abs_().neg_().exp_().add_(1).log_().add_(torch.maximum(x, y))
+        for layer in range(len(ctx.partners) - 1, -1, -1):
+            saved = tensors[6 * layer : 6 * layer + 6]
+            by_wires, by_vectors = _layer_backward(
+                by_wires, by_vectors, ctx.partners[layer], ctx.directions[layer], ctx.distribution, *saved
+            )
+        return by_wires, by_vectors, None, None, None, None, None
 
 
 def _layer_backward(
     by_wires: Tensor,
     by_vectors: Tensor,
-    size: int,
+    partner: Tensor,
+    direction: Tensor,
     distribution: str,
-    difference: Tensor,
+    gap: Tensor,
     v: Tensor,
     slope: Tensor,
     keep: Tensor,
     swap: Tensor,
-    low_share: Tensor,
-    from_low_share: Tensor,
-    high_share: Tensor,
-    from_high_share: Tensor,
+    lead: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    by_low, by_high, rest = by_vectors[:size], by_vectors[size : 2 * size], by_vectors[2 * size :]
-    by_a, by_b, idle = by_wires[:size], by_wires[size : 2 * size], by_wires[2 * size :]
-    own_low, own_high = by_low * low_share, by_high * high_share
-    from_low, from_high = by_low * from_low_share, by_high * from_high_share
-    by_keep = (own_low + own_high).sum(dim=1, keepdim=True)
-    by_swap = (from_low + from_high).sum(dim=1, keepdim=True)
+    swapped, kept = by_vectors * torch.sigmoid(lead), by_vectors * torch.sigmoid(-lead)
     keep_slope, swap_slope = log_cdf_slopes(distribution, v, keep, swap)
-    by_moved = by_a - by_b
-    density = swap * swap_slope
-    by_v = by_keep.mul_(keep_slope).addcmul_(by_swap, swap_slope, value=-1)
-    by_v.addcmul_(by_moved, density.mul_(difference), value=-1)
-    by_difference = by_moved.mul_(swap).addcmul_(by_v, slope)
-    by_wires = torch.cat([by_a - by_difference, by_b + by_difference, idle])
-    return by_wires, torch.cat([own_low.add_(from_high), own_high.add_(from_low), rest])
+    by_v = kept.sum(dim=1, keepdim=True).mul_(keep_slope)
+    by_v.addcmul_(swapped.sum(dim=1, keepdim=True), swap_slope, value=-1)
+    moved = by_wires * swap
+    by_v.addcmul_(moved * swap_slope, gap, value=-1)
+    by_v += by_v.index_select(0, partner)
+    by_wires = (by_wires - moved).add_(moved.index_select(0, partner)).addcmul_(by_v.mul_(slope), direction)
+    return by_wires, kept.add_(swapped.index_select(0, partner))
