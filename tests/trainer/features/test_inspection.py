@@ -116,8 +116,8 @@ def test_labels_of_other_rows_are_doubted(tmp_path):
     features = FeatureSet.from_arrays(PIXELS[rows], wrong, out=tmp_path / "set", held_out_share=0.3)
     found = inspect_features(features.path)
     assert found.neighbours.accuracy == pytest.approx(1 / 7, abs=0.05)
-    if found.neighbours.doubtful:
-        assert "are these the labels of these rows?" in found.warnings[-1]
+    assert found.neighbours.chance == pytest.approx(1 / 7, abs=0.01)
+    assert "are these the labels of these rows?" in found.warnings[-1]
 
 
 def test_classes_without_rows(tmp_path):
