@@ -36,6 +36,7 @@ class Shape:
 
 GPU_SHAPES = (
     Shape(512, 1000, torch.float32, 16),
+    Shape(512, 1000, torch.float16, 16),
     Shape(4096, 1000, torch.bfloat16, 16),
     Shape(16384, 1000, torch.bfloat16, 16),
     Shape(4096, 10450, torch.bfloat16, 50),
@@ -68,6 +69,18 @@ class Inputs:
 
         def run(i: int) -> object:
             return torch.autograd.grad(loss(self.logits[i], self.labels[i]), self.logits[i])
+
+        return run
+
+    def step_in_place(self, method: str, p_k: list[float], m: int) -> Step:
+        """Losses of rows, and their gradient over copies of the logits: what a step of the training loop does."""
+        ones = torch.ones(len(self.labels[0]), device=self.labels[0].device)
+        copies: list[Tensor] = []
+
+        def run(i: int) -> object:
+            copies.extend(x.detach().clone().requires_grad_() for x in self.logits[len(copies) :])
+            options = {"p_k": p_k, "method": method, "m": m, "reduction": "none", "impl": "triton", "inplace": True}
+            return torch.autograd.grad(topk_cross_entropy(copies[i], self.labels[i], **options), copies[i], ones)
 
         return run
 
@@ -119,6 +132,8 @@ def steps(shape: Shape, inputs: Inputs, device: str) -> Iterator[tuple[str, Step
             yield f"ours, {impl}, {method}", inputs.step(ours), impl == "triton"
             if impl == "triton" and method == "neuralsort":
                 yield "ours, triton, neuralsort, not captured", inputs.step(ours), False
+            if impl == "triton" and shape.dtype != torch.float32:
+                yield f"ours, triton, {method}, rows in place", inputs.step_in_place(method, p_k, shape.m), True
     wide = inputs.logits[0].detach().float().requires_grad_()
     for method in ("neuralsort", "softsort", "bitonic__non_sparse", "odd_even"):
         loss = peer(method, shape, device)

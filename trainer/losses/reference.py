@@ -31,7 +31,8 @@ def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Sett
     broken = ~inside | scores.isnan().any(dim=1)
     if scores.shape[1] == 1:
         broken = broken | logits.isnan().any(dim=1)
-    scores = scores.where(kept.unsqueeze(1), 0.0)
+    hopeless = scores[:, 0] == -torch.inf
+    scores = scores.where((kept & ~hopeless).unsqueeze(1), 0.0)
     log_ranks = label_log_ranks(scores, p_k.shape[-1], settings)
     if settings.top1_mode == "sort":
         log_softmax = log_ranks[:, 0]
@@ -40,7 +41,7 @@ def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Sett
     else:
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
     losses = row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
-    return losses.where(~broken, torch.nan).where(kept, 0.0)
+    return losses.where(~hopeless, torch.inf).where(~broken, torch.nan).where(kept, 0.0)
 
 
 def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor, inside: Tensor) -> Tensor:

@@ -166,6 +166,19 @@ def test_two_rows_a_program(monkeypatch, method, dtype):
     assert_same(logits, labels, sample_p_k=sample_p_k, m=6, method=method, reduction="none")
 
 
+@every_relaxation
+@pytest.mark.parametrize("softmax_over", ["candidates", "classes"])
+def test_masked_classes(options, softmax_over):
+    logits, labels = batch(3, 21)
+    logits[:, 6:] = -torch.inf
+    options = options | {"p_k": p_k_of(options), "m": 9, "softmax_over": softmax_over, "reduction": "none"}
+    assert_same(logits, labels % 6, **options)
+    logits[1, 2:] = -torch.inf  # fewer classes than ranks
+    loss, gradient = with_gradient(logits, torch.tensor([0, 1, 7]), "triton", **options)
+    assert loss.isinf().tolist() == [False, False, True]
+    assert (gradient[logits.isinf()] == 0).all()
+
+
 def test_gradient_twice():
     logits, labels = batch(3, 37)
     logits.requires_grad_()

@@ -62,7 +62,7 @@ def backward_kernel(
     tl.store(output + at, values.to(output_ptr.dtype.element_ty), mask=lane < m)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def scatter_kernel(
     output_ptr,
     upstream_ptr,
@@ -91,7 +91,7 @@ def scatter_kernel(
     tl.store(output_ptr + (row * C)[:, None] + at, values.to(output_ptr.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def reduce_kernel(losses_ptr, saved_ptr, result_ptr, rows, MEAN: tl.constexpr, BLOCK: tl.constexpr):
     """Sum of the losses (over the sum of the weights), and the factor that the gradient takes for it; one program."""
     lane = tl.arange(0, BLOCK)

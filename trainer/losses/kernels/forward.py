@@ -13,7 +13,7 @@ from .pairwise import neuralsort, neuralsort_gradient, softsort, softsort_gradie
 from .selection import group_maxima, take_highest
 from .sinkhorn import sinkhorn_backward, sinkhorn_forward, sinkhorn_kernels, squash
 
-MASKED_GAP = tl.constexpr(1e4)
+MASKED_GAP = tl.constexpr(1e3)
 
 
 @triton.jit
@@ -34,7 +34,7 @@ def _only(values):
     return tl.sum(values, axis=0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def forward_kernel(
     logits_ptr,
     labels_ptr,
@@ -214,7 +214,7 @@ def forward_kernel(
     tl.store(saved_ptr + row, weight, mask=present)
     saved = saved_ptr + rows + 1 + row * (2 + 2 * m)
     if OVER_CLASSES:
-        tl.store(saved, tl.where(kept, -by_softmax, 0.0), mask=present)
+        tl.store(saved, tl.where(kept & (hopeless == 0), -by_softmax, 0.0), mask=present)
         tl.store(saved + 1, log_sum, mask=present)
     at = saved[:, None] + 2 + lane[None, :]
     stored = inside & present[:, None]

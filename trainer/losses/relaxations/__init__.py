@@ -4,10 +4,13 @@ import torch
 from torch import Tensor
 
 from ..settings import NETWORKS, Settings
+from .masked import below, finite_count
 from .neuralsort import neuralsort_logits
 from .sinkhorn import sinkhorn_log_plan
 from .softsort import softsort_logits
 from .sorting_network import UNREACHED, soft_selection
+
+MASKED_GAP = 1e3
 
 
 def label_log_ranks(scores: Tensor, k: int, settings: Settings) -> Tensor:
@@ -25,7 +28,8 @@ def label_log_ranks(scores: Tensor, k: int, settings: Settings) -> Tensor:
         first = torch.full_like(scores, UNREACHED)
         first[:, 0] = 0
         return _through_network(scores, first.unsqueeze(1), k, settings)[:, 0]
-    return log_permutation(scores, k, settings)[:, :, 0]
+    taken = torch.arange(k, device=scores.device) < finite_count(scores)[1]
+    return log_permutation(scores, k, settings)[:, :, 0].where(taken, -torch.inf)
 
 
 def log_permutation(scores: Tensor, k: int, settings: Settings) -> Tensor:
@@ -47,6 +51,8 @@ def log_permutation(scores: Tensor, k: int, settings: Settings) -> Tensor:
 
 
 def _through_network(scores: Tensor, log_vectors: Tensor, k: int, settings: Settings) -> Tensor:
+    finite, _ = finite_count(scores)
+    scores = scores.where(finite, below(scores, finite, MASKED_GAP))
     return soft_selection(
         scores,
         log_vectors,

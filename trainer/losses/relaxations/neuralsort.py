@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .masked import below, finite_count
+
 _FEW = 32
 
 
@@ -48,12 +50,16 @@ def neuralsort_logits(scores: Tensor, k: int, inverse_temperature: float) -> Ten
         inverse_temperature: 1 / tau.
 
     Returns:
-        (B, k, m); the softmax over the last axis is P.
+        (B, k, m); the softmax over the last axis is P, up to the rank of the last score that is not masked.
     """
-    m = scores.shape[-1]
-    if m <= _FEW:
+    finite, count = finite_count(scores)
+    lowest = below(scores, finite, 1.0)
+    scores = scores.where(finite, lowest)
+    if scores.shape[-1] <= _FEW:
         deviations = (scores.unsqueeze(-1) - scores.unsqueeze(-2)).abs().sum(dim=-1)
     else:
         deviations = _AbsoluteDeviations.apply(scores)
-    scaling = m - 1 - 2 * torch.arange(k, dtype=scores.dtype, device=scores.device)
-    return (scaling.unsqueeze(-1) * scores.unsqueeze(-2) - deviations.unsqueeze(-2)) * inverse_temperature
+    deviations = deviations - (scores.shape[-1] - count) * (scores - lowest)
+    scaling = count - 1 - 2 * torch.arange(k, dtype=scores.dtype, device=scores.device)
+    logits = (scaling.unsqueeze(-1) * scores.unsqueeze(-2) - deviations.unsqueeze(-2)) * inverse_temperature
+    return logits.where(finite.unsqueeze(-2), -torch.inf)

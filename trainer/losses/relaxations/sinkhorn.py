@@ -3,6 +3,10 @@
 import torch
 from torch import Tensor
 
+from .masked import finite_count
+
+_NOTHING = -1e30
+
 
 def squash(scores: Tensor) -> Tensor:
     """sigmoid((s - mean) / sqrt(1 + variance)), over the last axis.
@@ -10,19 +14,21 @@ def squash(scores: Tensor) -> Tensor:
     Small scores are centred, large ones standardised: the squashed scores keep a gradient when one score is far from
     the rest, and equal scores do not divide by zero.
     """
-    centred = scores - scores.mean(dim=-1, keepdim=True)
-    return torch.sigmoid(centred / (1 + centred.square().mean(dim=-1, keepdim=True)).sqrt())
+    finite, count = finite_count(scores)
+    scores = scores.where(finite, 0.0)
+    centred = (scores - scores.sum(dim=-1, keepdim=True) / count).where(finite, 0.0)
+    return torch.sigmoid(centred / (1 + centred.square().sum(dim=-1, keepdim=True) / count).sqrt())
 
 
-def _targets(scores: Tensor) -> Tensor:
-    return torch.linspace(1, 0, scores.shape[-1], dtype=scores.dtype, device=scores.device)
+def _targets(count: Tensor, size: int) -> Tensor:
+    """Equally spaced from 1 to 0 at the ranks of a row's `count` scores (B, 1); (B, size)."""
+    return 1 - torch.arange(size, dtype=count.dtype, device=count.device) / (count - 1).clamp_min(1)
 
 
-def _first_columns(squashed: Tensor, inverse_temperature: float) -> Tensor:
+def _first_columns(squashed: Tensor, targets: Tensor, finite: Tensor, inverse_temperature: float) -> Tensor:
     """Column potentials of the unregularised problem, whose plan is the sorting permutation: a warm start."""
-    ordered, order = squashed.sort(dim=-1, descending=True)
-    targets = _targets(squashed)
-    steps = (ordered[..., :-1] - ordered[..., 1:]) * (targets[:-1] + targets[1:])
+    ordered, order = squashed.where(finite, -1.0).sort(dim=-1, descending=True)
+    steps = (ordered[..., :-1] - ordered[..., 1:]) * (targets[..., :-1] + targets[..., 1:])
     sums = torch.nn.functional.pad(steps.cumsum(-1), (1, 0))
     return (torch.empty_like(sums).scatter(-1, order, sums) + squashed.square()) * inverse_temperature
 
@@ -44,11 +50,16 @@ def sinkhorn_log_plan(
         the plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
     """
     squashed = squash(scores)
-    kernel = (_targets(scores).unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature
-    columns = _first_columns(squashed.detach(), inverse_temperature)
+    finite, count = finite_count(scores)
+    targets = _targets(count, scores.shape[-1])
+    kernel = (targets.unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature
+    kernel = kernel.where(finite.unsqueeze(-2), _NOTHING)
+    ranked = torch.arange(scores.shape[-1], device=scores.device) < count
+    columns = _first_columns(squashed.detach(), targets, finite, inverse_temperature).where(finite, 0.0)
     rows = -torch.logsumexp(kernel + columns.unsqueeze(-2), dim=-1)
     for _ in range(iterations - 1):
-        new = -torch.logsumexp(kernel + rows.unsqueeze(-1), dim=-2)
+        new = -torch.logsumexp(kernel + rows.where(ranked, _NOTHING).unsqueeze(-1), dim=-2)
+        new = new.where(finite, 0.0)
         moving = (new - columns).detach().abs().amax(dim=-1, keepdim=True) > tolerance
         columns = torch.where(moving, new, columns)
         rows = -torch.logsumexp(kernel + columns.unsqueeze(-2), dim=-1)

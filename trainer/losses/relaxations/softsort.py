@@ -1,6 +1,9 @@
 """SoftSort (Prillo, Eisenschlos: SoftSort: A Continuous Relaxation for the argsort Operator, 2020)."""
 
+import torch
 from torch import Tensor
+
+from .masked import below, finite_count
 
 
 def softsort_logits(scores: Tensor, k: int, inverse_temperature: float, power: float) -> Tensor:
@@ -13,9 +16,11 @@ def softsort_logits(scores: Tensor, k: int, inverse_temperature: float, power: f
         power: exponent of the distance, above 0.
 
     Returns:
-        (B, k, m); the softmax over the last axis is P.
+        (B, k, m); the softmax over the last axis is P, up to the rank of the last score that is not masked.
     """
+    finite, _ = finite_count(scores)
+    scores = scores.where(finite, below(scores, finite, 1.0))
     distance = (scores.topk(k, dim=-1).values.unsqueeze(-1) - scores.unsqueeze(-2)).abs()
     if power != 1:
         distance = distance.clamp_min(1e-12).pow(power)
-    return distance * -inverse_temperature
+    return (distance * -inverse_temperature).where(finite.unsqueeze(-2), -torch.inf)
