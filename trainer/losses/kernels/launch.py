@@ -106,7 +106,8 @@ def _plan(options: Options, classes: int, k: int, vector: int, wide: bool, many:
     group = 32 if classes <= 4096 else 64
     groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
     tile_groups = min(groups, TILE // group)
-    layers, scratch, unrolled, rows, codes = 0, 0, False, 1, []
+    layers, scratch, unrolled, rows = 0, 0, False, 1
+    codes: list[int] = []
     if method in NETWORKS:
         codes, layers = _codes(method, options.width, k, width)
         unrolled = width <= UNROLLED_WIDTH and layers <= UNROLLED_LAYERS

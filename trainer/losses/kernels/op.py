@@ -84,7 +84,7 @@ class _EagerLoss(torch.autograd.Function):
         zeros, ctx.zeros = ctx.zeros, None
         if zeros is not None:
             output = zeros
-        elif ctx.inplace:
+        elif ctx.inplace and logits is not None:
             output = logits.detach()
         else:
             output = torch.empty(ctx.shape, dtype=ctx.dtype, device=saved.device)
@@ -181,7 +181,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
     logits, ctx.inputs = inputs[0], len(inputs)
     options, ctx.scaled = Options(*inputs[4:-2]), inputs[-2] != "none"
     ctx.m, ctx.over_classes = options.width, options.over_classes
-    ctx.rows, ctx.classes, ctx.dtype = *logits.shape, logits.dtype
+    ctx.rows, ctx.classes = logits.shape
+    ctx.dtype = logits.dtype
     ctx.save_for_backward(output[1], *([logits] if ctx.over_classes else []))
     ctx.set_materialize_grads(False)
 

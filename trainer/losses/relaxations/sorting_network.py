@@ -14,12 +14,12 @@ UNREACHED = -1e30
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[float]]]]:
+def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[list[float]]]]]:
     return _cached_schedule(method, n, k)
 
 
 @cache
-def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[float]]]]:
+def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[list[float]]]]]:
     """Each layer as every wire's partner (itself when idle), and 1 where the wire gets the higher score, else -1.
 
     Returns:
