@@ -221,10 +221,14 @@ class Parity:
 
 def follows_logits(outputs: Outputs) -> Array:
     """Which rows have the ``topk_indices`` that their logits and the rule for ties ask for: ``(N,)`` bool."""
-    k = outputs.topk_indices.shape[1]
-    logits = torch.from_numpy(outputs.logits)
-    expected = [label_ranks(logits, torch.from_numpy(outputs.topk_indices[:, rank])).numpy() for rank in range(k)]
-    follows: Array = (np.stack(expected, axis=1) == np.arange(k)).all(1)
+    indices = outputs.topk_indices
+    scores = np.take_along_axis(outputs.logits, indices, axis=1)
+    falling = (scores[:, :-1] > scores[:, 1:]) | (
+        (scores[:, :-1] == scores[:, 1:]) & (indices[:, :-1] < indices[:, 1:])
+    )
+    # k answers in falling order, of which the last is the k-th of all: they are the k best.
+    last = label_ranks(torch.from_numpy(outputs.logits), torch.from_numpy(indices[:, -1])).numpy()
+    follows: Array = falling.all(1) & (last == indices.shape[1] - 1)
     return follows
 
 

@@ -23,6 +23,7 @@ class Bank:
 
     def __init__(self, head: Head, configs: Sequence[TrainConfig], device: torch.device) -> None:
         self.head, self.size = head.to(device), len(configs)
+        self._upstream: dict[float, Tensor] = {}
         self._criteria: list[tuple[slice, TopKCrossEntropy]] = []
         first = 0
         for _, equal in groupby(configs, key=loss_key):
@@ -59,11 +60,14 @@ class Bank:
             labels: ``(N,)`` int64.
             upstream: The factor.
         """
+        if upstream not in self._upstream:
+            self._upstream[upstream] = torch.tensor(upstream, device=logits.device)
+        factor = self._upstream[upstream]
         gradient, found = logits.detach(), []
         for heads, loss in self._criteria:
             group = gradient[heads].requires_grad_()
             losses = _losses(loss, group, labels)
-            [slope] = torch.autograd.grad(losses, group, losses.new_full((), upstream).expand_as(losses))
+            [slope] = torch.autograd.grad(losses, group, factor.expand_as(losses))
             if len(self._criteria) == 1:
                 gradient = slope
             elif slope.data_ptr() != group.data_ptr():
