@@ -47,7 +47,8 @@ def test_mixed_precision(features, weight, biased, dtype):
     logits, expected = affine(*mixed), affine(*exact)
     assert logits.dtype == dtype
     assert logits.is_contiguous()
-    tolerance = {"atol": 4 * torch.finfo(dtype).eps * float(expected.detach().abs().max()), "rtol": 0.0, "check_dtype": False}
+    largest = float(expected.detach().abs().max())
+    tolerance = {"atol": 4 * torch.finfo(dtype).eps * largest, "rtol": 0.0, "check_dtype": False}
     torch.testing.assert_close(logits, expected, **tolerance)
     gradient = torch.randn_like(logits)
     logits.backward(gradient)
