@@ -1,20 +1,19 @@
 """Work in threads with results in order and a bound on what waits."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+import joblib
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
 
 def default_workers() -> int:
-    """The CPUs that this process may use, not those of the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """The CPUs that this process may use, by affinity and container quota, not those of the machine."""
+    return int(joblib.cpu_count())
 
 
 def ordered_map(

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ..features.threads import default_workers
 from .order import Window
 
 WINDOW_BYTES = 64 * 2**20
@@ -94,14 +96,15 @@ class _Streamed:
         self.features, self.placement = features, placement
         self.labels = labels.to(device)
         self._stream = torch.cuda.Stream(device)
+        self._gatherers = ThreadPoolExecutor(default_workers())
         self._slots: list[_Slot] = []
 
     def windows(self, plan: Iterable[Window]) -> Iterator[tuple[Window, Tensor, Tensor]]:
-        with ThreadPoolExecutor(1) as gatherer:
+        with ThreadPoolExecutor(1) as sender:
             waiting = None
             for number, window in enumerate(plan):
                 slot = self._slot(number % 2, len(window.rows))
-                coming = (window, slot, gatherer.submit(slot.load, self.features, window.rows, self._stream))
+                coming = (window, slot, sender.submit(self._send, window.rows, slot))
                 if waiting is not None:
                     yield self._arrived(*waiting)
                     waiting[1].consumed.record()
@@ -120,8 +123,18 @@ class _Streamed:
             self._slots.append(_Slot(self.features, self.labels, rows))
         return self._slots[number]
 
-    def _arrived(self, window: Window, slot: "_Slot", loading: Future[None]) -> tuple[Window, Tensor, Tensor]:
-        loading.result()
+    def _send(self, rows: Tensor, slot: "_Slot") -> None:
+        """Gather rows into pinned memory and start their copy to the device."""
+        slot.arrived.synchronize()
+        pinned = slot.pinned[: len(rows)]
+        gather(self.features, rows, pinned, self._gatherers)
+        with torch.cuda.stream(self._stream):
+            self._stream.wait_event(slot.consumed)
+            slot.features[: len(rows)].copy_(pinned, non_blocking=True)
+            slot.arrived.record(self._stream)
+
+    def _arrived(self, window: Window, slot: "_Slot", sending: Future[None]) -> tuple[Window, Tensor, Tensor]:
+        sending.result()
         rows = window.rows.to(self.labels.device, non_blocking=True)
         labels = torch.index_select(self.labels, 0, rows, out=slot.labels[: len(rows)])
         torch.cuda.current_stream().wait_event(slot.arrived)
@@ -138,14 +151,17 @@ class _Slot:
         self.labels = labels.new_empty(rows)
         self.arrived, self.consumed = torch.cuda.Event(), torch.cuda.Event()
 
-    def load(self, features: Tensor, rows: Tensor, stream: torch.cuda.Stream) -> None:
-        """Gather rows into pinned memory and start their copy to the device."""
-        self.arrived.synchronize()
-        pinned = torch.index_select(features, 0, rows, out=self.pinned[: len(rows)])
-        with torch.cuda.stream(stream):
-            stream.wait_event(self.consumed)
-            self.features[: len(rows)].copy_(pinned, non_blocking=True)
-            self.arrived.record(stream)
+
+def gather(features: Tensor, rows: Tensor, out: Tensor, threads: ThreadPoolExecutor) -> None:
+    """Write ``features[rows]`` to ``out``, all on the CPU, in parallel; numpy lets other threads run meanwhile."""
+    source = features.numpy()
+
+    def part(chosen: Tensor, target: Tensor) -> None:
+        np.take(source, chosen.numpy(), axis=0, out=target.numpy(), mode="clip")
+
+    size = max(-(-len(rows) // default_workers()), 1)
+    for done in [threads.submit(part, *each) for each in zip(rows.split(size), out.split(size), strict=True)]:
+        done.result()
 
 
 def _copied(features: Tensor, device: torch.device) -> Tensor:

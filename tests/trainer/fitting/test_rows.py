@@ -1,0 +1,45 @@
+"""Rows reach the device as they were asked for."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headsmith.trainer.fitting.order import row_order, windows
+from headsmith.trainer.fitting.rows import gather, place
+
+
+@given(st.lists(st.integers(0, 19), max_size=30))
+def test_gathered_rows_are_those_that_were_chosen(chosen):
+    features = torch.arange(60, dtype=torch.float16).reshape(20, 3)
+    rows = torch.tensor(chosen, dtype=torch.int64)
+    out = torch.full((len(rows), 3), -1, dtype=torch.float16)
+    with ThreadPoolExecutor(3) as threads:
+        gather(features, rows, out, threads)
+    assert torch.equal(out, features[rows])
+
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("memory", [None, 0])
+def test_features_and_labels_stay_together(device, memory):
+    labels = torch.arange(50)
+    features = labels[:, None].expand(50, 4).half().contiguous()
+    rows = place(features, labels, torch.device(device), memory)
+    seen = []
+    for window, found, targets in rows.windows(windows(row_order(labels, 3, 1, balanced=False), 8, 2, 0, 0, 1)):
+        assert torch.equal(found[:, 0].long(), targets)
+        assert torch.equal(targets.cpu(), window.rows)
+        seen += targets.tolist()
+    assert sorted(seen) == labels.tolist()
+    assert torch.cat([targets for _, targets in rows.blocks(7, 1, 3)]).tolist() == labels[1::3].tolist()
+
+
+def test_a_cpu_leaves_features_where_they_are():
+    features = torch.randn(5, 2)
+    rows = place(features, torch.zeros(5, dtype=torch.int64), torch.device("cpu"), None)
+    assert rows.features.data_ptr() == features.data_ptr()
