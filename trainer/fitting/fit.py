@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import json
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -26,6 +25,7 @@ from .epochs import Epochs, epochs_for
 from .processes import Processes, join
 from .rows import Rows, place
 from .scoring import accuracies, label_ranks_of, tf32
+from .selection import Selection
 
 METRICS = "metrics.jsonl"
 Split = tuple[Tensor, Tensor]
@@ -164,10 +164,7 @@ class Fit:
         self.bank: Bank = self.epochs.bank
         self.start = {"from": ZEROS} if start is None else start.record
         self.best_state = {name: value.clone() for name, value in self.epochs.state().items()}
-        self.histories: list[list[dict[str, Any]]] = [[] for _ in configs]
-        self.best: list[dict[str, Any]] = [{} for _ in configs]
-        self.diverged = [False] * len(configs)
-        self.active = [True] * len(configs)
+        self.selection = Selection([config.patience for config in configs])
         self.done, self.seconds = 0, 0.0
 
     def run(self, checkpoint: Checkpoint | None, metrics: Path | None) -> None:
@@ -179,14 +176,14 @@ class Fit:
         total, images = config.epochs, self.epochs.images
         title = f"Training {config.loss}" if self.bank.size == 1 else f"Training {self.bank.size} heads"
         with progress(title, total * images, "images", done=self.done * images, shown=not self.processes.rank) as show:
-            self._write(metrics, self.histories)
-            while self.done < total and any(self.active):
+            self._write(metrics, self.selection.histories)
+            while self.done < total and any(self.selection.active):
                 losses = self._epoch(show)
                 self.seconds = before + time.perf_counter() - start
                 new = self._score(losses)
                 self._write(metrics, new, append=True)
-                show(0, self._status())
-                if checkpoint is not None and not self.processes.rank and any(self.active):
+                show(0, self.selection.status())
+                if checkpoint is not None and not self.processes.rank and any(self.selection.active):
                     checkpoint.save(self._state)
         self.seconds = before + time.perf_counter() - start
 
@@ -198,14 +195,14 @@ class Fit:
             Fitted(
                 config=config,
                 head=self._head(head),
-                best=self.best[head],
-                history=self.histories[head],
+                best=self.selection.best[head],
+                history=self.selection.histories[head],
                 val=self._accuracies(head, *val[head]) if len(val[head][0]) else {},
                 test=self._accuracies(head, *test[head]) if len(test[head][0]) else {},
                 val_ranks=val[head][0],
                 test_ranks=test[head][0],
                 seconds=self.seconds,
-                diverged=self.diverged[head],
+                diverged=self.selection.diverged[head],
                 placement=self.rows["train"].placement,
                 device=self.processes.device,
                 start=self.start,
@@ -215,7 +212,7 @@ class Fit:
 
     def _epoch(self, show: Callable[..., None]) -> list[float]:
         self.done += 1
-        losses = self.epochs.run(self.done, lambda images: show(images, self._status()))
+        losses = self.epochs.run(self.done, lambda images: show(images, self.selection.status()))
         self.processes.sum(losses)
         return (losses.double() / self.epochs.images).tolist()
 
@@ -227,29 +224,17 @@ class Fit:
             with tf32(self.processes.device):
                 ranks, val_losses = label_ranks_of(self.bank, state, self.rows["val"], self.processes)
             scores = list(zip(ranks.cpu(), val_losses.cpu(), strict=True))
-        new: list[list[dict[str, Any]]] = []
-        for head, loss in enumerate(losses):
-            if not self.active[head]:
-                new.append([])
-                continue
-            row: dict[str, Any] = {"epoch": self.done, "loss": loss, "seconds": round(self.seconds, 3)}
+        new: list[list[dict[str, Any]]] = [[] for _ in losses]
+        for head in [head for head, active in enumerate(self.selection.active) if active]:
+            row: dict[str, Any] = {"epoch": self.done, "loss": losses[head], "seconds": round(self.seconds, 3)}
             if scores:
                 row["val"] = self._accuracies(head, *scores[head])
-            self._add(head, row, state)
-            new.append([row])
+            if self.selection.add(head, row):
+                self._keep(head, state)
+            new[head].append(row)
         if self.on_epoch is not None:
             self.on_epoch([row for rows in new for row in rows])
         return new
-
-    def _add(self, head: int, row: dict[str, Any], state: Mapping[str, Tensor]) -> None:
-        """Note a row, keep the head if it is the best so far, and see whether it goes on."""
-        self.histories[head].append(row)
-        self.diverged[head] = not math.isfinite(row["loss"])
-        if not self.diverged[head] and (not self.best[head] or _merit(row) > _merit(self.best[head])):
-            self.best[head] = row
-            self._keep(head, state)
-        waited = row["epoch"] - self.best[head].get("epoch", 0)
-        self.active[head] = not self.diverged[head] and waited < self.configs[head].patience
 
     def _accuracies(self, head: int, ranks: Tensor, loss: Tensor) -> dict[str, Any]:
         return accuracies(ranks, float(loss), self.weights[head], self.bank.head.num_classes)
@@ -260,17 +245,6 @@ class Fit:
                 self.best_state[name].copy_(value)
             else:
                 self.best_state[name][head].copy_(value[head])
-
-    def _status(self) -> str:
-        rows = [row for row in self.best if row]
-        if not rows:
-            return ""
-        last = self.histories[0][-1] if self.bank.size == 1 else max(rows, key=_merit)
-        val = last.get("val")
-        if not val:
-            return f"loss {last['loss']:.4f}"
-        top5 = "" if val["top5"] is None else f"  top-5 {val['top5']:.1%}"
-        return f"loss {last['loss']:.4f}  val top-1 {val['top1']:.1%}{top5}"
 
     def _write(self, metrics: Path | None, histories: Sequence[Sequence[dict[str, Any]]], append: bool = False) -> None:
         if metrics is None:
@@ -299,10 +273,7 @@ class Fit:
         return {
             "epochs": self.epochs.save(),
             "best_state": self.best_state,
-            "histories": self.histories,
-            "best": self.best,
-            "diverged": self.diverged,
-            "active": self.active,
+            "selection": self.selection.state(),
             "done": self.done,
             "seconds": self.seconds,
         }
@@ -313,11 +284,5 @@ class Fit:
         self.epochs.restore(state["epochs"])
         for name, value in state["best_state"].items():
             self.best_state[name].copy_(value)
-        for name in ("histories", "best", "diverged", "active", "done", "seconds"):
-            setattr(self, name, state[name])
-
-
-def _merit(row: dict[str, Any]) -> tuple[float, float]:
-    """What chooses between epochs: the validation score, then its loss; without validation the later one."""
-    val = row.get("val")
-    return (row["epoch"], 0.0) if val is None else (val["score"], -val["loss"])
+        self.selection.restore(state["selection"])
+        self.done, self.seconds = state["done"], state["seconds"]
