@@ -1,22 +1,6 @@
 """Backbones, heads, and the preprocessing that belongs to them."""
 
-from .backbone import Backbone, backbone_from_record, load_backbone
-from .errors import InputError
-from .heads import Head, Linear, build_head, load_head, save_head
-from .preprocessing import Normalize, Preprocessing
-from .pretrained import backbone_classifier
+import lazy_loader
 
-__all__ = [
-    "Backbone",
-    "Head",
-    "InputError",
-    "Linear",
-    "Normalize",
-    "Preprocessing",
-    "backbone_classifier",
-    "backbone_from_record",
-    "build_head",
-    "load_backbone",
-    "load_head",
-    "save_head",
-]
+# The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,19 +1,6 @@
 """Features, losses, and the training of heads."""
 
-from .config import TrainConfig
-from .features import FeatureSet, ImageSet, Inspection, extract, import_features, inspect_features, open_images
-from .run import Run
-from .training import train
+import lazy_loader
 
-__all__ = [
-    "FeatureSet",
-    "ImageSet",
-    "Inspection",
-    "Run",
-    "TrainConfig",
-    "extract",
-    "import_features",
-    "inspect_features",
-    "open_images",
-    "train",
-]
+# The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

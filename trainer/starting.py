@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..models.backbone import backbone_from_record
-from ..models.class_names import find_classes
 from ..models.errors import InputError
 from ..models.heads import Head, Linear, build_head
-from ..models.pretrained import Pretrained, backbone_classifier
 from .config import TrainConfig
 from .run import HEAD, Run
+
+if TYPE_CHECKING:
+    from ..models.pretrained import Pretrained
 
 ZEROS, BACKBONE, BACKBONE_IN_ORDER = "zeros", "backbone", "backbone-in-order"
 OPTIONS = {"norm_linear": ("norm",), "mlp": ("hidden",)}
@@ -66,6 +66,9 @@ def start_head(
 def _from_backbone(head: Head, start: str, class_names: Sequence[str], backbone: Mapping[str, Any] | None) -> Start:
     if backbone is None:
         raise InputError(f"--start {start}: the feature set does not say which backbone it is from; use --start zeros")
+    from ..models.backbone import backbone_from_record
+    from ..models.pretrained import backbone_classifier
+
     own = backbone_classifier(backbone_from_record(dict(backbone)))
     found = _by_name(class_names, own) if start == BACKBONE else _in_order(class_names, own)
     weight, bias = own.weight.new_zeros(len(found), own.weight.shape[1]), own.bias.new_zeros(len(found))
@@ -77,7 +80,7 @@ def _from_backbone(head: Head, start: str, class_names: Sequence[str], backbone:
     return Start(head, {"from": start, "spec": backbone["spec"], "unmatched": unmatched})
 
 
-def _in_order(class_names: Sequence[str], own: Pretrained) -> list[int | None]:
+def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
     if len(own.bias) != len(class_names):
         raise InputError(
             f"--start {BACKBONE_IN_ORDER}: the backbone's classifier has {len(own.bias)} outputs, the feature set "
@@ -86,7 +89,9 @@ def _in_order(class_names: Sequence[str], own: Pretrained) -> list[int | None]:
     return list(range(len(class_names)))
 
 
-def _by_name(class_names: Sequence[str], own: Pretrained) -> list[int | None]:
+def _by_name(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
+    from ..models.class_names import find_classes
+
     hint = f"use --start zeros, or --start {BACKBONE_IN_ORDER} where output i is class i"
     if own.names is None:
         raise InputError(

@@ -1,22 +1,6 @@
 """Labelled images, their features under a frozen backbone, and the feature set that keeps them."""
 
-from .batches import Batch, image_batches
-from .extraction import extract
-from .feature_set import FeatureSet
-from .image_set import ImageSet, open_images
-from .importing import import_features
-from .inspection import Inspection, inspect_features
-from .samples import Sample
+import lazy_loader
 
-__all__ = [
-    "Batch",
-    "FeatureSet",
-    "ImageSet",
-    "Inspection",
-    "Sample",
-    "extract",
-    "image_batches",
-    "import_features",
-    "inspect_features",
-    "open_images",
-]
+# The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

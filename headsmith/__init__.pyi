@@ -1,0 +1,37 @@
+from .evaluate import EvalResult, Prediction, evaluate_classifier, predict
+from .export import Bundle, ParityError, export_classifier, open_model
+from .models import Backbone, InputError, Preprocessing, load_backbone
+from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
+from .trainer.estimator import HeadClassifier
+from .trainer.losses import TopKCrossEntropy, topk_cross_entropy
+from .trainer.sweep import Sweep, sweep
+from .version import __version__
+
+__all__ = [
+    "Backbone",
+    "Bundle",
+    "EvalResult",
+    "FeatureSet",
+    "HeadClassifier",
+    "InputError",
+    "Inspection",
+    "ParityError",
+    "Prediction",
+    "Preprocessing",
+    "Run",
+    "Sweep",
+    "TopKCrossEntropy",
+    "TrainConfig",
+    "__version__",
+    "evaluate_classifier",
+    "export_classifier",
+    "extract",
+    "import_features",
+    "inspect_features",
+    "load_backbone",
+    "open_model",
+    "predict",
+    "sweep",
+    "topk_cross_entropy",
+    "train",
+]

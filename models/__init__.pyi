@@ -1,0 +1,20 @@
+from .backbone import Backbone, backbone_from_record, load_backbone
+from .errors import InputError
+from .heads import Head, Linear, build_head, load_head, save_head
+from .preprocessing import Normalize, Preprocessing
+from .pretrained import backbone_classifier
+
+__all__ = [
+    "Backbone",
+    "Head",
+    "InputError",
+    "Linear",
+    "Normalize",
+    "Preprocessing",
+    "backbone_classifier",
+    "backbone_from_record",
+    "build_head",
+    "load_backbone",
+    "load_head",
+    "save_head",
+]
