@@ -134,7 +134,7 @@ class Metadata:
             found = cls(
                 labels=tuple(json.loads(values["labels"])),
                 input_format=values["input_format"],
-                preprocessing=Preprocessing.from_dict(recipe) if recipe else None,
+                preprocessing=None if recipe is None else Preprocessing.from_dict(recipe),
                 backbone=json.loads(values["backbone"]),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
