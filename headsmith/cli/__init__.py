@@ -1,0 +1,9 @@
+"""The command line. Each command is one function of the Python API with the same keywords and defaults.
+
+What is heavy (torch, timm, onnxruntime) is imported inside the commands, so that ``headsmith --help`` is quick.
+"""
+
+from . import machine, features, training, deployment  # isort: skip  # the order of the help
+from .app import app
+
+__all__ = ["app", "deployment", "features", "machine", "training"]

@@ -1,0 +1,27 @@
+"""The application that the commands belong to."""
+
+import logging
+from typing import Annotated
+
+import typer
+
+from ..commands import Commands
+from ..version import __version__
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Train heads on frozen backbones, export them, and measure the exported file."""
+    logging.basicConfig(format="headsmith: %(message)s", level=logging.ERROR)
+    logging.getLogger("headsmith").setLevel(logging.WARNING)

@@ -1,0 +1,122 @@
+"""Classifiers: export, evaluate and predict."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app
+from .shared import ImageColumn, Json, LabelColumn, Out, Overwrite, Provider, Strict, Threads
+
+
+class Format(StrEnum):
+    """The file formats of an exported classifier."""
+
+    onnx = "onnx"
+    torchscript = "torchscript"
+
+
+class InputFormat(StrEnum):
+    """What ``pixel_values`` of an exported classifier are."""
+
+    float_nchw = "float-nchw"
+    uint8_nhwc = "uint8-nhwc"
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="Run folder that `headsmith train` made.")],
+    out: Out,
+    formats: Annotated[list[Format], typer.Option("--format", help="May be given more than once.")] = [Format.onnx],  # noqa: B006
+    head_only: Annotated[bool, typer.Option(help="Features to logits, without the backbone.")] = False,
+    input_format: Annotated[
+        InputFormat, typer.Option("--input", help="What the file takes: RGB in 0..255, resized and cropped.")
+    ] = InputFormat.float_nchw,
+    opset: Annotated[int, typer.Option(help="ONNX operator set.")] = 18,
+    data: Annotated[
+        str | None, typer.Option(help="Held-out images for the parity check.", show_default="the run's test split")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Images a batch of the parity check.")] = 64,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            help="In logits: a flip on a smaller margin is a tie, and no logit may differ by more (times the largest)."
+        ),
+    ] = 1e-3,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a classifier as files, and prove that each answers as the Python module does."""
+    from ..export import export_classifier
+    from ..show import show_bundle
+
+    show_bundle(
+        export_classifier(
+            run,
+            out=out,
+            formats=tuple(name.value for name in formats),
+            head_only=head_only,
+            input_format=input_format.value,
+            opset=opset,
+            data=data,
+            batch_size=batch_size,
+            tolerance=tolerance,
+            overwrite=overwrite,
+        )
+    )
+
+
+@app.command()
+def evaluate(
+    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    data: Annotated[
+        str, typer.Option(help="Held-out images: a folder of class folders, or a `datasets` name or path.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results.json, results.csv, predictions.csv.", show_default="results/BUNDLE"),
+    ] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    provider: Provider = "cpu",
+    batch_size: Annotated[int, typer.Option(help="Images a run of the session.")] = 64,
+    threads: Threads = None,
+    save_logits: Annotated[bool, typer.Option(help="Also write logits.npz into --out.")] = False,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Measure the exported ONNX file under onnxruntime."""
+    from ..evaluate import evaluate_classifier
+    from ..show import show_result
+
+    show_result(
+        evaluate_classifier(
+            bundle,
+            data=data,
+            out=out,
+            image_column=image_column,
+            label_column=label_column,
+            provider=provider,
+            batch_size=batch_size,
+            threads=threads,
+            save_logits=save_logits,
+            strict=strict,
+        ),
+        json,
+    )
+
+
+@app.command()
+def predict(
+    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files.")],
+    k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
+    provider: Provider = "cpu",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Name the best labels of images."""
+    from ..evaluate import predict as run
+    from ..show import show_predictions
+
+    show_predictions(run(bundle, images, k=k, provider=provider, threads=threads), json)

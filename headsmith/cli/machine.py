@@ -1,0 +1,29 @@
+"""What this machine can do: doctor and demo."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app
+from .shared import Json
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Versions, CPU and GPU, and the execution providers that really load."""
+    from ..doctor import examine, show
+
+    show(examine(), json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
+    classes: Annotated[int | None, typer.Option(help="Characters.", show_default="1000, with --quick 100")] = None,
+    quick: Annotated[bool, typer.Option(help="Fewer classes.")] = False,
+) -> None:
+    """Glyphs from matplotlib's fonts to two measured classifiers: the whole way, with nothing to download."""
+    from ..demo.demo import run_demo
+
+    run_demo(out, classes=classes, quick=quick)

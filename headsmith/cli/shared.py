@@ -1,0 +1,20 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Out = Annotated[Path, typer.Option(help="Folder to make.")]
+Overwrite = Annotated[bool, typer.Option(help="Replace a folder that exists.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Provider = Annotated[
+    str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
+]
+Threads = Annotated[
+    int | None, typer.Option(help="onnxruntime's threads.", show_default="the cores this process may use")
+]
+ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datasets` source.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]
+Strict = Annotated[bool, typer.Option(help="Stop at the first unreadable image instead of reporting it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
