@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 LISTED = 10
 
-console = Console(soft_wrap=True, highlight=False)
+# Of the processes that torchrun starts, the first one speaks.
+console = Console(soft_wrap=True, highlight=False, quiet=os.environ.get("RANK", "0") != "0")
 
 
 def percent(share: float | None) -> str:

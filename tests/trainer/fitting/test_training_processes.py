@@ -18,15 +18,16 @@ def trained(launcher, features, out, *settings):
         command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return Run.load(out)
+    return Run.load(out), done.stdout
 
 
 @pytest.mark.parametrize(("processes", "settings"), [(2, ()), (3, ("--loss", "softsort", "--p-k", ".5,.5"))])
 def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, settings):
     features = tiny_run.record["features"]["path"]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    one = trained([sys.executable], features, tmp_path / "one", *settings)
-    many = trained(launcher, features, tmp_path / "many", *settings)
+    one, _ = trained([sys.executable], features, tmp_path / "one", *settings)
+    many, output = trained(launcher, features, tmp_path / "many", *settings)
+    assert output.count("best epoch") == 1
     torch.testing.assert_close(many.head.weight, one.head.weight, atol=1e-4, rtol=1e-3)
     for name in ("val", "test"):
         expected, found = one.record["results"][name], many.record["results"][name]
