@@ -6,21 +6,37 @@ from torch import Tensor
 _GROUP = 8
 
 
-def highest_columns(logits: Tensor, m: int, *, ordered: bool = True) -> Tensor:
-    """Columns (B, m) of the m highest scores of each row, in descending order where `ordered`; NaN is highest.
+def highest_columns(logits: Tensor, m: int) -> Tensor:
+    """Columns (B, m) of the m highest scores of each row, in descending order; NaN is highest.
 
     The m highest scores lie in the m groups whose highest scores are highest, so that most of a wide row is looked at
     once, where `topk` costs ten times as much for a score.
     """
     width = logits.shape[1] // _GROUP
     if width < 2 * m:
-        top: Tensor = logits.topk(m, dim=1, sorted=ordered).indices
-        return top
+        return _top_columns(logits, m)
     best = logits[:, : _GROUP * width].unflatten(1, (_GROUP, width)).amax(dim=1)
-    groups = highest_columns(best, m, ordered=False)
+    groups = highest_columns(best, m)
     tail = torch.arange(_GROUP * width, logits.shape[1], device=logits.device).expand(len(logits), -1)
     columns = torch.cat([*(groups + i * width for i in range(_GROUP)), tail], dim=1)
-    return columns.gather(1, logits.gather(1, columns).topk(m, dim=1, sorted=ordered).indices)
+    return columns.gather(1, _top_columns(logits.gather(1, columns), m))
+
+
+def _top_columns(scores: Tensor, m: int) -> Tensor:
+    """`topk` of a few hundred columns.
+
+    On a CPU by numpy's vectorised sort of 64-bit keys, a score above and its column below: an eighth of `topk`'s time.
+    """
+    if not scores.is_cpu or scores.dtype == torch.float64 or torch.compiler.is_compiling():
+        top: Tensor = scores.topk(m, dim=1).indices
+        return top
+    bits = scores.float().view(torch.int32)
+    # Negative floats order backwards as integers; after this every float orders as its integer does.
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    keys = -ordered.long().masked_fill_(scores.isnan(), 2**31 - 1)
+    keys = (keys << 32) + torch.arange(scores.shape[1])
+    keys.numpy().sort(axis=1)
+    return keys[:, :m] & 0xFFFFFFFF
 
 
 def candidate_columns(logits: Tensor, labels: Tensor, m: int) -> Tensor:
