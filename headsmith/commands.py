@@ -1,6 +1,7 @@
 """How the command line ends: a user's mistake is one line and a status, never a traceback."""
 
 import errno
+import os
 import traceback
 from typing import Any
 
@@ -21,7 +22,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            _say("interrupted: nothing half written was left; finished work is found by the next run")
+            _say("interrupted: nothing half written was left; the same command goes on from what is finished")
             raise typer.Exit(INTERRUPTED) from None
         except (ValueError, OSError, RuntimeError) as error:
             code = _exit_code(error)
@@ -49,4 +50,6 @@ def _line(error: Exception) -> str:
 
 
 def _say(message: str) -> None:
+    if os.environ.get("RANK", "0") != "0":
+        return  # of the processes that torchrun starts, the first one speaks
     Console(stderr=True, soft_wrap=True, highlight=False).print(f"headsmith: {message}", markup=False)

@@ -77,6 +77,8 @@ def show_run(run: "Run") -> None:
         f"{results['seconds']:.1f} s"
     )
     console.print(table)
+    for doubt in run.record["doubts"]:
+        console.print(f"[yellow]doubt:[/] {escape(doubt)}")
 
 
 def show_bundle(bundle: "Bundle") -> None:

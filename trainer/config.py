@@ -86,15 +86,17 @@ class TrainConfig:
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's default.
         distribution: Of a sorting network's comparators; see `TopKCrossEntropy`, as for the four that follow.
         art_lambda: The lambda of the distribution ``logistic_phi``.
-        top1_mode: How top-1 enters: ``sm``, ``smce`` or ``sort``.
+        top1_mode: How top-1 enters: ``smce`` (a cross-entropy of its own, which still pulls where top-k is reached
+            already, as with few classes), ``sm`` or ``sort``.
         softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
         label_smoothing: Share of the cross-entropy with uniform targets.
         head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
         norm: What ``norm_linear`` does first: ``standard`` (mean and deviation of the training rows), ``layer``
             or ``unit`` (Euclidean length 1).
         hidden: Units in the hidden layer of ``mlp``.
-        start: ``zeros``, ``backbone`` (the pretrained network's own last layer, its classes found by name),
-            ``backbone-in-order`` (output i is class i), or a run folder or head file.
+        start: ``random`` (weights up to a tenth of 1 / sqrt(D): from zeros all scores are equal, and a sorting network
+            cannot tell the label from its rivals), ``zeros``, ``backbone`` (the pretrained network's own last layer,
+            its classes found by name), ``backbone-in-order`` (output i is class i), or a run folder or head file.
         optimizer: ``adam``, ``adamw`` (decoupled weight decay), ``sgd``, or ``lbfgs`` on the full batch.
         learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`).
         weight_decay: L2 penalty, or decay for ``adamw``; biases too, as in `torch.optim`.
@@ -120,13 +122,13 @@ class TrainConfig:
     inverse_temperature: float | None = None
     distribution: str = "logistic_phi"
     art_lambda: float = 0.5
-    top1_mode: str = "sm"
+    top1_mode: str = "smce"
     softmax_over: str = "candidates"
     label_smoothing: float = 0.0
     head: str = "linear"
     norm: str = "standard"
     hidden: int = 2048
-    start: str = "zeros"
+    start: str = "random"
     optimizer: str = "adam"
     learning_rate: float | None = None
     weight_decay: float = 0.0
@@ -160,6 +162,10 @@ class TrainConfig:
             self._check_known(name, known)
         if isinstance(self.select, str):
             self._check_known("select", SELECTIONS)
+        elif min(self.select, default=-1) < 0 or not sum(self.select) > 0:
+            raise InputError(f"--select: {self.select} found, expected weights of 0 or more, one of them above 0")
+        if self.warmup > self.epochs:
+            raise InputError(f"--warmup: {self.warmup} epochs found, expected at most --epochs ({self.epochs})")
 
     def _check(self, name: str, kind: Any, fits: Any, expected: str) -> None:
         value = getattr(self, name)

@@ -45,6 +45,8 @@ class Run:
         path = Path(path)
         if not path.is_dir():
             raise InputError(f"{path}: no such run folder; `headsmith train` makes one")
+        if not (path / RECORD).is_file():
+            raise InputError(f"{path / RECORD}: not found; {_instead(path)}")
         record = read_json(path / RECORD)
         if record.get("format") != FORMAT:
             raise InputError(f"{path / RECORD}: `format` is {record.get('format')!r}, expected {FORMAT!r}")
@@ -54,3 +56,12 @@ class Run:
         if head.num_classes != len(record["class_names"]):
             raise InputError(f"{path}: a head of {head.num_classes} classes, {len(record['class_names'])} names")
         return cls(path, TrainConfig.load(path / CONFIG), head, record)
+
+
+def _instead(path: Path) -> str:
+    """What a folder without a run's record is, and what to do."""
+    if (path / "sweep.json").is_file():
+        return f"{path} is a sweep, whose winner is {path / 'best'}"
+    if (path / "dataset_dict.json").is_file():
+        return f"{path} is a feature set; train a head on it with `headsmith train` first"
+    return "expected a run folder, which `headsmith train` makes"

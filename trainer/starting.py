@@ -14,7 +14,7 @@ from .run import HEAD, Run
 if TYPE_CHECKING:
     from ..models.pretrained import Pretrained
 
-ZEROS, BACKBONE, BACKBONE_IN_ORDER = "zeros", "backbone", "backbone-in-order"
+RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER = "random", "zeros", "backbone", "backbone-in-order"
 OPTIONS = {"norm_linear": ("norm",), "mlp": ("hidden",)}
 
 
@@ -40,10 +40,11 @@ def start_head(
 ) -> Start:
     """Build the head of a run as it is before the first step.
 
-    ``zeros``: as `build_head` gives it. ``backbone``: the classifier of the pretrained network, its outputs found by
-    the names of the classes: WordNet ids, or ImageNet's synonyms as timm or torchvision write them. Classes without an
-    output start from zeros. ``backbone-in-order``: the same without names; output i is class i. Else a run folder, or
-    the head file in one: the head of that run, its classes put in order by name.
+    ``zeros``: as `build_head` gives it. ``random``: the same with small random weights of the classes. ``backbone``:
+    the classifier of the pretrained network, its outputs found by the names of the classes: WordNet ids, or ImageNet's
+    synonyms as timm or torchvision write them. Classes without an output start from zeros. ``backbone-in-order``: the
+    same without names; output i is class i. Else a run folder, or the head file in one: the head of that run, its
+    classes put in order by name.
 
     Args:
         config: ``start``, ``head`` with its options, and ``seed``.
@@ -56,8 +57,10 @@ def start_head(
     """
     options = {name: getattr(config, name) for name in OPTIONS.get(config.head, ())}
     head = build_head(config.head, feature_dim, len(class_names), seed=config.seed, **options)
-    if config.start == ZEROS:
-        return Start(head, {"from": ZEROS})
+    if config.start in (RANDOM, ZEROS):
+        if config.start == RANDOM:
+            _break_ties(head, config.seed)
+        return Start(head, {"from": config.start})
     if config.start in (BACKBONE, BACKBONE_IN_ORDER):
         return _from_backbone(head, config.start, class_names, backbone)
     return _from_run(head, Path(config.start), class_names, backbone)
@@ -123,7 +126,8 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
 def _run_folder(path: Path) -> Path:
     if not path.is_dir():
         raise InputError(
-            f"--start {path}: expected {ZEROS}, {BACKBONE}, {BACKBONE_IN_ORDER}, a run folder, or the {HEAD} in one"
+            f"--start {path}: expected {RANDOM}, {ZEROS}, {BACKBONE}, {BACKBONE_IN_ORDER}, a run folder, or the {HEAD} "
+            "in one"
         )
     return path
 
@@ -153,6 +157,13 @@ def _difference(theirs: Sequence[str], ours: Sequence[str]) -> str:
     surplus, lacking = sorted(set(theirs) - set(ours)), sorted(set(ours) - set(theirs))
     named = f"only the head has {surplus[:3]}, only the feature set {lacking[:3]}"
     return f"a head of {len(theirs)} classes for a feature set of {len(ours)}; {named}; the classes must be the same"
+
+
+@torch.no_grad()
+def _break_ties(head: Head, seed: int) -> None:
+    weight = head.get_parameter("weight")
+    bound = 0.1 / weight.shape[-1] ** 0.5
+    weight.add_(torch.empty_like(weight).uniform_(-bound, bound, generator=torch.Generator().manual_seed(seed)))
 
 
 @torch.no_grad()

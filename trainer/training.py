@@ -3,10 +3,12 @@
 import dataclasses
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
+
+from scipy.stats import binomtest
 
 from ..models.environment import describe_device, versions
 from ..models.errors import InputError
@@ -16,11 +18,15 @@ from .board import board
 from .config import Settings, TrainConfig, read_settings
 from .criterion import criterion, resolve
 from .features.feature_set import FeatureSet
+from .features.launch import Launch
 from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
 from .run import CONFIG, FORMAT, HEAD, RECORD, Run
 from .starting import start_head
+
+# A head whose top-1 guessing would reach so often is at chance level.
+CHANCE = 0.01
 
 
 class DivergedError(InputError):
@@ -52,7 +58,7 @@ def train(
         gpu_memory: Gigabytes that the training features may take on a GPU; more are streamed to it. By default what
             is free.
         tensorboard: Folder for TensorBoard's curves.
-        overwrite: Replace an existing or unfinished run folder.
+        overwrite: Replace an existing run folder, and an unfinished one of other settings.
         settings: The fields of `TrainConfig`.
 
     Returns:
@@ -61,6 +67,8 @@ def train(
     Raises:
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
+    if gpu_memory is not None and not gpu_memory >= 0:
+        raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     chosen = _settings(preset, config, settings)
     resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
@@ -77,7 +85,9 @@ def train(
             memory=None if gpu_memory is None else int(gpu_memory * 1e9),
             on_epoch=log,
             processes=processes,
+            overwrite=overwrite,
         )
+        _check_finite(fitted)
         if not processes.rank:
             write_run(out, feature_set, fitted, folder / METRICS, overwrite=overwrite)
         processes.wait()
@@ -95,16 +105,17 @@ def _settings(preset: str | None, config: str | Path | None, given: Settings) ->
 def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Path]:
     """The folder of the unfinished run: kept when there is something in it to go on from."""
     folder = out.resolve().with_name(f"{out.resolve().name}.partial")
-    if processes.rank:
-        processes.wait()
-        yield folder
-        return
-    check_free(out, replace=RECORD if overwrite else None)
-    with only_writer(out, "training"):
-        if overwrite and (folder / CHECKPOINT).is_file():
-            shutil.rmtree(folder)
-        folder.mkdir(exist_ok=True)
-        processes.wait()
+    with ExitStack() as stack:
+
+        def begin() -> None:
+            check_free(out, replace=RECORD if overwrite else None)
+            stack.enter_context(only_writer(out, "training"))
+            folder.mkdir(exist_ok=True)
+
+        Launch.current().told_by_first(f"train {out}", begin)
+        if processes.rank:
+            yield folder
+            return
         try:
             yield folder
         except DivergedError:
@@ -138,12 +149,7 @@ def write_run(
         DivergedError: The head never had a finite loss.
         InputError: ``out`` exists.
     """
-    if not fitted.best:
-        last = fitted.history[-1]
-        raise DivergedError(
-            f"training {fitted.config.loss}: the loss is {last['loss']} in epoch {last['epoch']}; "
-            f"lower --learning-rate (now {fitted.config.learning_rate})"
-        )
+    _check_finite(fitted)
     with new_folder(out, replace=RECORD if overwrite else None) as folder:
         shutil.copyfile(metrics, folder / METRICS)
         fitted.config.save(folder / CONFIG)
@@ -151,6 +157,29 @@ def write_run(
         write_json(
             folder / RECORD,
             _record(feature_set, fitted) | {"head_sha256": sha256_file(folder / HEAD)},
+        )
+
+
+def _doubts(fitted: Fitted, num_classes: int) -> list[str]:
+    """What makes the head doubtful, in words."""
+    scores = fitted.val or fitted.test
+    if not scores:
+        return []
+    hits = round(scores["top1"] * scores["n"])
+    if binomtest(hits, scores["n"], 1 / num_classes, alternative="greater").pvalue < CHANCE:
+        return []
+    return [
+        f"chance level: validation top-1 cannot be told from guessing among {num_classes} classes; try another "
+        "--learning-rate, --loss softmax, or `headsmith inspect` for the features"
+    ]
+
+
+def _check_finite(fitted: Fitted) -> None:
+    if not fitted.best:
+        last = fitted.history[-1]
+        raise DivergedError(
+            f"training {fitted.config.loss}: the loss is {last['loss']} in epoch {last['epoch']}; "
+            f"lower --learning-rate (now {fitted.config.learning_rate})"
         )
 
 
@@ -176,6 +205,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
             "val": fitted.val,
             "test": fitted.test,
         },
+        "doubts": _doubts(fitted, len(feature_set.class_names)),
         "device": describe_device(fitted.device),
         "seed": config.seed,
         "versions": versions(),

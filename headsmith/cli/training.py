@@ -56,7 +56,7 @@ def train(
         ),
     ] = None,
     art_lambda: Annotated[float | None, _setting("Lambda of logistic_phi.", "0.5")] = None,
-    top1_mode: Annotated[str | None, _setting("How top-1 enters the loss: sm, smce or sort.", "sm")] = None,
+    top1_mode: Annotated[str | None, _setting("How top-1 enters the loss: smce, sm or sort.", "smce")] = None,
     softmax_over: Annotated[
         str | None, _setting("What its softmax runs over: candidates or classes.", "candidates")
     ] = None,
@@ -68,7 +68,10 @@ def train(
     hidden: Annotated[int | None, _setting("Units in the hidden layer of mlp.", "2048")] = None,
     start: Annotated[
         str | None,
-        _setting("zeros, backbone (its own classifier, classes by name), backbone-in-order, or a run folder.", "zeros"),
+        _setting(
+            "random (small), zeros, backbone (its own classifier, by name), backbone-in-order, or a run folder.",
+            "random",
+        ),
     ] = None,
     optimizer: Annotated[str | None, _setting("adam, adamw, sgd, or lbfgs on the full batch.", "adam")] = None,
     learning_rate: Annotated[float | None, _setting("The optimiser's step size.", "the loss's")] = None,

@@ -176,7 +176,9 @@ def test_heads_of_an_unknown_backbone_fit_features_of_an_unknown_backbone(saved)
 
 
 def test_a_start_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="--start .*gone: expected zeros, backbone, backbone-in-order, a run folder"):
+    with pytest.raises(
+        InputError, match="--start .*gone: expected random, zeros, backbone, backbone-in-order, a run folder"
+    ):
         start(tmp_path / "gone", 5, ["a", "b"], RECORD_A)
     save_head(build_head("linear", 5, 2), tmp_path / HEAD)
     with pytest.raises(InputError, match="run.json: not found"):

@@ -68,7 +68,9 @@ def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path)
     optimizer = torch.optim.Adam(head.parameters(), lr=0.01)
     torch.nn.functional.cross_entropy(head(features), labels).backward()
     optimizer.step()
-    run = train(digits, out=tmp_path / "run", epochs=1, batch_size=len(labels), learning_rate=0.01, device="cpu")
+    run = train(
+        digits, out=tmp_path / "run", epochs=1, batch_size=len(labels), learning_rate=0.01, start="zeros", device="cpu"
+    )
     torch.testing.assert_close(run.head.weight, head.weight.detach(), atol=1e-6, rtol=0)
 
 

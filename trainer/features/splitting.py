@@ -59,7 +59,11 @@ def divide(
     strata, by_class = _strata(units, labels[rows])
     drawn, small = _draw(strata, len(missing), share, seed)
     if not by_class and small.size:
-        raise InputError(f"{len(strata)} groups are too few to carve {' and '.join(missing)} out of train; add groups")
+        raise InputError(
+            f"{len(strata)} different ids or groups in {len(rows)} training rows, too few to carve "
+            f"{' and '.join(missing)} out of train: rows that share one stay together; choose another --id-column or "
+            "--group-column, or give the splits (val=FILE, test=FILE)"
+        )
     splits = given.copy()
     for place, split in enumerate(missing):
         splits[rows[(drawn == place)[units]]] = SPLITS.index(split)

@@ -22,10 +22,11 @@ class Checkpoint:
     Args:
         path: The file.
         identity: What must be equal for a fit to go on: settings and fingerprints, as JSON values.
+        overwrite: Whether one that is damaged or of another fit counts for nothing.
     """
 
-    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
-        self.path, self.identity = path, identity
+    def __init__(self, path: Path, identity: dict[str, Any], overwrite: bool = False) -> None:
+        self.path, self.identity, self.overwrite = path, identity, overwrite
         self._cost, self._saved = 0.0, time.perf_counter()
 
     def load(self) -> dict[str, Any] | None:
@@ -36,6 +37,14 @@ class Checkpoint:
         """
         if not self.path.is_file():
             return None
+        try:
+            return self._read()
+        except InputError:
+            if self.overwrite:
+                return None
+            raise
+
+    def _read(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
             identity, state = found["identity"], found["state"]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
-from ..starting import OPTIONS, ZEROS, Start
+from ..starting import OPTIONS, Start
 from .bank import Bank
 from .lbfgs import Lbfgs
 from .optimizers import Optimizer, schedule
@@ -51,7 +51,7 @@ def epochs_for(
     labels: Tensor,
     num_classes: int,
     configs: Sequence[TrainConfig],
-    start: Start | None,
+    start: Start,
     processes: Processes,
 ) -> Epochs:
     """Build the bank, and what trains it.
@@ -72,8 +72,7 @@ def epochs_for(
     )
     if isinstance(head, NormLinear) and head.norm == "standard":
         head.fit_statistics(*_mean_and_std(rows))
-    if start is not None and start.record["from"] != ZEROS:
-        start(head)
+    start(head)
     bank = Bank(head, configs, processes.device)
     if config.optimizer == "lbfgs":
         return Lbfgs(bank, rows, config, processes)

@@ -18,7 +18,7 @@ from ...models.heads import Head
 from ..config import PER_HEAD, TrainConfig, flag
 from ..criterion import resolve, selection_weights
 from ..progress import progress
-from ..starting import ZEROS, Start
+from ..starting import Start, start_head
 from .bank import Bank, loss_key
 from .checkpoint import CHECKPOINT, Checkpoint
 from .epochs import Epochs, epochs_for
@@ -64,7 +64,7 @@ class Fitted:
     diverged: bool
     placement: str
     device: torch.device
-    start: Mapping[str, Any] = field(default_factory=lambda: {"from": ZEROS})
+    start: Mapping[str, Any]
 
 
 def fit_heads(
@@ -79,6 +79,7 @@ def fit_heads(
     score_test: bool = True,
     on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
     processes: Processes | None = None,
+    overwrite: bool = False,
 ) -> list[Fitted]:
     """Fit heads to features, all in one pass over them.
 
@@ -90,7 +91,7 @@ def fit_heads(
             labels ``(N,)``, int64 in 0..C-1, on the CPU.
         num_classes: C.
         configs: The settings of every head; they may differ in `PER_HEAD` only. ``lbfgs`` fits a single head.
-        start: What every head starts from, see `start_head`; by default as `build_head` gives it.
+        start: What every head starts from; by default what the settings say, if that needs no names of classes.
         folder: Where ``metrics.jsonl`` and the checkpoint of an unfinished fit go; a fit of the same settings goes on
             from there.
         identity: Fingerprints that a checkpoint must share besides the settings.
@@ -98,6 +99,7 @@ def fit_heads(
         score_test: Whether the test split is scored, once, at the end.
         on_epoch: Called with the rows of an epoch, one for each head that still improves.
         processes: Those that share the work, if they have joined already.
+        overwrite: Begin anew where the checkpoint is damaged or of another fit.
 
     Returns:
         One fitted head for each of ``configs``.
@@ -109,11 +111,15 @@ def fit_heads(
         raise InputError("no head to fit: no settings given")
     configs = [resolve(config, num_classes, len(rows["train"][1])) for config in configs]
     _check_shared(configs)
+    if start is None:
+        names = [str(label) for label in range(num_classes)]
+        start = start_head(configs[0], rows["train"][0].shape[1], names, None)
     places = sorted(range(len(configs)), key=lambda place: repr(loss_key(configs[place])))
     ordered = [configs[place] for place in places]
     with join(configs[0].device) if processes is None else nullcontext(processes) as joined:
         fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
-        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, _identity(configs, identity, start))
+        same = _identity(configs, identity, start)
+        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)
         fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
         found = fit.fitted(score_test)
     return [found[places.index(place)] for place in range(len(configs))]
@@ -128,15 +134,13 @@ def _check_shared(configs: Sequence[TrainConfig]) -> None:
             raise InputError(f"{flag(name)}: {' and '.join(sorted(values))} found; heads of one bank share one value")
 
 
-def _identity(
-    configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Start | None
-) -> dict[str, Any]:
+def _identity(configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Start) -> dict[str, Any]:
     settings = [dataclasses.asdict(config) for config in configs]
     named = {name: [entry[name] for entry in settings] for name in settings[0]}
     return (
         {name: values[0] if len(values) == 1 else values for name, values in named.items()}
         | dict(identity or {})
-        | {"began": {"from": ZEROS} if start is None else start.record}
+        | {"began": start.record}
     )
 
 
@@ -148,7 +152,7 @@ class Fit:
         rows: Mapping[str, Split],
         num_classes: int,
         configs: Sequence[TrainConfig],
-        start: Start | None,
+        start: Start,
         processes: Processes,
         memory: int | None,
         on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
@@ -162,7 +166,7 @@ class Fit:
         }
         self.epochs: Epochs = epochs_for(self.rows["train"], rows["train"][1], num_classes, configs, start, processes)
         self.bank: Bank = self.epochs.bank
-        self.start = {"from": ZEROS} if start is None else start.record
+        self.start = start.record
         self.best_state = {name: value.clone() for name, value in self.epochs.state().items()}
         self.selection = Selection([config.patience for config in configs])
         self.done, self.seconds = 0, 0.0

@@ -19,4 +19,6 @@ def rows():
 
 @pytest.fixture
 def config():
-    return TrainConfig(epochs=3, batch_size=32, learning_rate=0.05, patience=3, device="cpu")
+    return TrainConfig(
+        epochs=3, batch_size=32, learning_rate=0.05, patience=3, start="zeros", top1_mode="sm", device="cpu"
+    )

@@ -13,6 +13,8 @@ from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.fit import Fit
 from headsmith.trainer.fitting.order import row_order
+from headsmith.trainer.fitting.processes import Processes
+from headsmith.trainer.starting import start_head
 
 CLASSES, DIMS = 6, 5
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
@@ -79,7 +81,7 @@ MIXED = [
     {"loss": "softmax"},
     {"loss": "sinkhorn", "m": 6, "p_k": (0.5, 0.5)},
     {"loss": "softmax", "learning_rate": 0.2, "weight_decay": 0.01},
-    {"loss": "neuralsort", "m": 5, "p_k": (0.2, 0.8)},
+    {"loss": "neuralsort", "m": 6, "p_k": (0.2, 0.8)},
     {"loss": "sinkhorn", "m": 6, "p_k": (0.5, 0.5), "learning_rate": 0.01},
 ]
 
@@ -149,17 +151,15 @@ def test_noise_and_dropout_are_drawn_from_the_seed(rows, config):
 
 
 def test_dropout_keeps_the_mean_of_a_feature(rows, config):
-    fit = Fit(rows, CLASSES, [replace(config, dropout=0.25)], None, _alone(), None)
-    ones = torch.ones(400, 500)
-    dropped = fit.epochs.steps._augmented(ones)
+    dropped = _steps(rows, replace(config, dropout=0.25))._augmented(torch.ones(400, 500))
     assert dropped.mean() == pytest.approx(1, abs=0.01)
     assert (dropped == 0).double().mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_noise_is_in_units_of_the_root_mean_square(rows, config):
-    fit = Fit(rows, CLASSES, [replace(config, noise=0.5)], None, _alone(), None)
+    steps = _steps(rows, replace(config, noise=0.5))
     scale = float(rows["train"][0].square().mean().sqrt())
-    assert fit.epochs.steps._augmented(torch.zeros(400, 500)).std() == pytest.approx(0.5 * scale, rel=0.01)
+    assert steps._augmented(torch.zeros(400, 500)).std() == pytest.approx(0.5 * scale, rel=0.01)
 
 
 def test_a_diverged_head_does_not_hurt_its_neighbours(rows, config):
@@ -187,7 +187,6 @@ def test_top5_needs_five_classes(config):
         fit_heads(rows, 3, [replace(config, select="top5")])
 
 
-def _alone():
-    from headsmith.trainer.fitting.processes import Processes
-
-    return Processes(torch.device("cpu"))
+def _steps(rows, config):
+    start = start_head(config, DIMS, [str(label) for label in range(CLASSES)], None)
+    return Fit(rows, CLASSES, [config], start, Processes(torch.device("cpu")), None).epochs.steps

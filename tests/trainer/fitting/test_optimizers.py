@@ -72,7 +72,7 @@ def test_steps_of_the_kernel_are_those_of_torch():
     assert "3 passed" in found.stdout, found.stdout
 
 
-@given(st.integers(1, 6), st.floats(0, 3), st.integers(1, 9), st.sampled_from(["constant", "cosine"]))
+@given(st.integers(1, 6), st.floats(0, 1), st.integers(1, 9), st.sampled_from(["constant", "cosine"]))
 def test_the_schedule_rises_and_falls_within_bounds(epochs, warmup, steps, kind):
     factors = schedule(replace(TrainConfig(), epochs=epochs, warmup=warmup, schedule=kind), steps)
     rising = min(round(warmup * steps), len(factors))

@@ -29,7 +29,7 @@ DTYPES = ("float16", "float32")
 
 
 def import_features(
-    files: Sequence[str | Path],
+    files: str | Path | Sequence[str | Path],
     *,
     out: str | Path,
     features_column: str | None = None,
@@ -52,8 +52,8 @@ def import_features(
     and hub names. Features are copied some at a time, so they may exceed the memory; nothing in a file is ever run.
 
     Args:
-        files: Files, folders or names. A split is what a key or a file's name says (``train_embeddings``,
-            ``test.npz``), or what stands before it: ``train=FILE``.
+        files: Files, folders or names, or a single one. A split is what a key or a file's name says
+            (``train_embeddings``, ``test.npz``), or what stands before it: ``train=FILE``.
         out: The feature set to make.
         features_column: Key or column with the features ``(N, D)``; by default the only possible one.
         labels_column: Key or column with the labels ``(N,)``: whole numbers or text.
@@ -74,6 +74,10 @@ def import_features(
     Raises:
         InputError: A file, column, label or feature that cannot be used; the message says which row.
     """
+    for flag, value in (("--checkpoint", checkpoint), ("--image-size", image_size)):
+        if value is not None and backbone is None:
+            raise InputError(f"{flag}: {value} found without --backbone; say which backbone it belongs to")
+    files = [files] if isinstance(files, str | Path) else list(files)
     names = None if class_names is None else _read_names(Path(class_names))
     record = None
     if backbone is not None:

@@ -62,7 +62,7 @@ def _open(name: str, split: str | None) -> list[Table]:
         tables = _read(path)
     elif path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
         tables = [table for file in _inside(path) for table in _read(file, path)]
-    elif path.exists() or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+    elif path.exists() or (re.fullmatch(r"[\w.-]+/[\w.-]+", name) and path.suffix not in READERS):
         tables = read_dataset(str(path) if path.exists() else name)
     else:
         raise InputError(
