@@ -178,7 +178,10 @@ def held_out_features(data: str | Path | FeatureSet, metadata: Metadata, labels:
     Raises:
         InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
     """
-    features = data if isinstance(data, FeatureSet) else FeatureSet.load(data)
+    try:
+        features = data if isinstance(data, FeatureSet) else FeatureSet.load(data)
+    except InputError as error:
+        raise InputError(f"a head alone takes features, not images: {error}") from None
     backbone, expected = features.manifest["backbone"], metadata.backbone
     found = identity(backbone, features.feature_dim)
     recipe = Preprocessing.from_dict(backbone["preprocessing"]).digest if backbone else ""

@@ -9,6 +9,7 @@ import yaml
 
 from ..models.errors import InputError, near
 from ..models.files import new_file
+from ..models.yaml_file import read_yaml
 
 # Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
 LEARNING_RATES = {
@@ -209,12 +210,7 @@ def read_settings(path: str | Path) -> Settings:
     Raises:
         InputError: The file is missing, is not YAML, or has an unknown key.
     """
-    try:
-        values: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: not found") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    values = read_yaml(path)
     known = [field.name for field in fields(TrainConfig)]
     if not isinstance(values, dict):
         raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")

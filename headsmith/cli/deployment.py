@@ -35,7 +35,8 @@ def export(
     ] = InputFormat.float_nchw,
     opset: Annotated[int, typer.Option(help="ONNX operator set.")] = 18,
     data: Annotated[
-        str | None, typer.Option(help="Held-out images for the parity check.", show_default="the run's test split")
+        str | None,
+        typer.Option(help="Held-out images, for a head alone a feature set.", show_default="the run's test split"),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Images a batch of the parity check.")] = 64,
     tolerance: Annotated[
@@ -70,7 +71,10 @@ def export(
 def evaluate(
     bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
     data: Annotated[
-        str, typer.Option(help="Held-out images: a folder of class folders, or a `datasets` name or path.")
+        str,
+        typer.Option(
+            help="Held-out images: class folders, or a `datasets` name or path; for a head alone a feature set."
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -62,6 +62,21 @@ def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
     assert run.record["results"]["test"]["score"] > expected - 0.02
 
 
+@pytest.mark.parametrize("loss", ["neuralsort", "odd_even", "bitonic", "splitter_selection", "sinkhorn"])
+def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
+    """Ten classes from a start with equal scores: what the defaults of these losses failed at."""
+    run = train(digits, out=tmp_path / "run", loss=loss, device="cpu")
+    assert run.record["results"]["test"]["top1"] > 0.8
+    assert run.record["doubts"] == []
+
+
+def test_a_head_at_chance_level_is_doubted(tmp_path):
+    generator = np.random.default_rng(0)
+    noise = feature_set(generator.normal(size=(300, 4)), generator.integers(5, size=300), classes=5)
+    run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
+    assert "chance level" in run.record["doubts"][0]
+
+
 def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path):
     features, labels = digits.arrays("train")
     head = Linear(64, 10)
@@ -156,6 +171,11 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
         ({"learning_rate": float("nan")}, "--learning-rate: nan found"),
         ({"seed": 2**70}, "--seed: .* found, expected 0 to"),
         ({"device": "tpu"}, "--device: 'tpu' is not known"),
+        ({"select": (0.0, 0.0)}, "--select: .* found, expected weights of 0 or more, one of them above 0"),
+        ({"select": "top3"}, "--select: 'top3' found; did you mean top5 or top1"),
+        ({"warmup": 5.0, "epochs": 3}, "--warmup: 5.0 epochs found, expected at most --epochs"),
+        ({"gpu_memory": -1.0}, "--gpu-memory: -1.0 found, expected gigabytes"),
+        ({"optimizer": "adamm"}, "--optimizer: 'adamm' found; did you mean adam"),
     ],
 )
 def test_settings_that_do_not_fit(digits, tmp_path, change, message):

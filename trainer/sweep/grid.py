@@ -8,9 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ...models.errors import InputError, near
+from ...models.yaml_file import read_yaml
 from ..config import TrainConfig
 from ..presets import Preset, load_preset
 from .unread import without_unread
@@ -87,14 +86,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: not found; expected a sweep file with settings such as `learning_rate: [.001, .01]`"
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    values = read_yaml(path)
     if values is None:
         return {}
     if not isinstance(values, dict):

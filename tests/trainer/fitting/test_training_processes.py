@@ -33,3 +33,21 @@ def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, proce
         expected, found = one.record["results"][name], many.record["results"][name]
         assert found == pytest.approx(expected, rel=1e-3)
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_mistake_is_one_line(tiny_run, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").touch()
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launcher, "-m", "headsmith", "train", tiny_run.record["features"]["path"], "--out", tmp_path / "out"]
+    done = subprocess.run(
+        [*map(str, command), *SETTINGS],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line for line in done.stderr.splitlines() if line.startswith("headsmith:")] == [
+        f"headsmith: {tmp_path / 'out'}: exists already; choose another --out or pass --overwrite to replace it"
+    ]
+    assert "headsmith/commands.py" not in done.stderr  # no traceback of ours

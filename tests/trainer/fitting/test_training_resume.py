@@ -118,6 +118,19 @@ def test_other_settings_do_not_go_on_from_it(unfinished):
     assert not out.with_name("run.partial").exists()
 
 
+def test_overwriting_goes_on_with_what_is_the_same(unfinished, monkeypatch):
+    features, out, settings = unfinished
+    done_before, run = [], Fit.run
+
+    def watched(fit, checkpoint, metrics):
+        done_before.append(checkpoint.load()["done"])
+        run(fit, checkpoint, metrics)
+
+    monkeypatch.setattr(Fit, "run", watched)
+    train(features, out=out, overwrite=True, **settings)
+    assert done_before[0] > 0
+
+
 def test_a_damaged_checkpoint_says_so(unfinished):
     features, out, settings = unfinished
     path = out.with_name("run.partial") / CHECKPOINT
