@@ -116,16 +116,16 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
         if processes.rank:
             yield folder
             return
+        finished = False
         try:
             yield folder
+            finished = True
         except DivergedError:
-            shutil.rmtree(folder)
+            finished = True
             raise
-        except BaseException:
-            if not (folder / CHECKPOINT).is_file():
+        finally:
+            if finished or not (folder / CHECKPOINT).is_file():
                 shutil.rmtree(folder)
-            raise
-        shutil.rmtree(folder)
 
 
 def write_run(
