@@ -210,7 +210,7 @@ def read_settings(path: str | Path) -> Settings:
     Raises:
         InputError: The file is missing, is not YAML, or has an unknown key.
     """
-    values = read_yaml(path)
+    values: Any = read_yaml(path)
     known = [field.name for field in fields(TrainConfig)]
     if not isinstance(values, dict):
         raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")

@@ -57,16 +57,18 @@ def logits_of(run: Run, digits: FeatureSet, split: str) -> tuple[np.ndarray, np.
 def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
     features, labels = digits.arrays("test")
     peer = LogisticRegression(max_iter=2000, C=10).fit(*digits.arrays("train")).predict_proba(features)
-    run = train(digits, out=tmp_path / "run", epochs=60, patience=60, learning_rate=0.02, device="cpu", **loss)
+    run = train(digits, out=tmp_path / "run", epochs=60, learning_rate=0.02, device="cpu", **loss)
     expected = sum(w * top_k_accuracy_score(labels, peer, k=k) for k, w in enumerate(run.config.p_k, start=1))
     assert run.record["results"]["test"]["score"] > expected - 0.02
 
 
 @pytest.mark.parametrize("loss", ["neuralsort", "odd_even", "bitonic", "splitter_selection", "sinkhorn"])
 def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
-    """Ten classes from a start with equal scores: what the defaults of these losses failed at."""
+    """Ten classes, at most a tenth below scikit-learn: what the defaults of these losses failed at."""
+    features, labels = digits.arrays("test")
+    peer = LogisticRegression(max_iter=2000).fit(*digits.arrays("train")).score(features, labels)
     run = train(digits, out=tmp_path / "run", loss=loss, device="cpu")
-    assert run.record["results"]["test"]["top1"] > 0.8
+    assert run.record["results"]["test"]["top1"] > peer - 0.1
     assert run.record["doubts"] == []
 
 

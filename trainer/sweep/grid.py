@@ -86,6 +86,8 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
+    if not Path(path).is_file():
+        raise InputError(f"{path}: not found; expected a sweep file with settings such as `learning_rate: [.001, .01]`")
     values = read_yaml(path)
     if values is None:
         return {}

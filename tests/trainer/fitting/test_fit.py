@@ -77,6 +77,7 @@ def test_float16_features_are_computed_in_float32(rows, config):
     assert torch.equal(a.head.weight, b.head.weight)
 
 
+# m is the number of classes: where scores are cut off, rounding decides which class is a candidate.
 MIXED = [
     {"loss": "softmax"},
     {"loss": "sinkhorn", "m": 6, "p_k": (0.5, 0.5)},

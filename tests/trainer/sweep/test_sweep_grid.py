@@ -162,5 +162,5 @@ def test_neither_a_file_nor_a_preset():
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.yaml: not found"):
+    with pytest.raises(InputError, match=r"gone\.yaml: not found; expected a sweep file"):
         points(tmp_path / "gone.yaml")

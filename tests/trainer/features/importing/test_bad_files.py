@@ -278,3 +278,20 @@ def test_the_command_says_it_in_one_line():
     assert done.exit_code == 0
     assert "5 classes, D = 6, float16" in done.output
     assert "drawn with seed 3" in done.output
+
+
+@pytest.mark.parametrize(("option", "value"), [("checkpoint", "weights.pth"), ("image_size", 64)])
+def test_what_belongs_to_a_backbone_needs_one(tmp_path, option, value):
+    np.savez(tmp_path / "set.npz", features=np.eye(6, dtype=np.float32), labels=np.arange(6) % 2)
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(InputError, match=f"{flag}: {value} found without --backbone"):
+        import_features(tmp_path / "set.npz", out=tmp_path / "out", **{option: value})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_single_file_needs_no_list(tmp_path):
+    rows = np.arange(40, dtype=np.float32).reshape(20, 2)
+    np.savez(tmp_path / "set.npz", features=rows, labels=np.arange(20) % 2)
+    found = import_features(str(tmp_path / "set.npz"), out=tmp_path / "out")
+    kept = torch.cat([found.arrays(split)[0] for split in found.splits])
+    assert sorted(map(tuple, kept.tolist())) == sorted(map(tuple, rows.tolist()))
