@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.stats import binomtest
-
-from ..trainer.accuracy import label_ranks
+from scipy.special import ndtri
 
 Ranks = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+NORMAL_975 = float(ndtri(0.975))
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,29 @@ def wilson(correct: int, n: int) -> Share:
     Raises:
         ValueError: ``n`` is below 1 or ``correct`` is not in 0..n.
     """
-    interval = binomtest(correct, n).proportion_ci(confidence_level=0.95, method="wilson")
-    return Share(correct, n, correct / n, float(interval.low), float(interval.high))
+    if not 0 <= correct <= n or n < 1:
+        raise ValueError(f"{correct} of {n} found, expected 0 <= correct <= n and n >= 1")
+    low, high = wilson_intervals(np.array(correct), np.array(n))
+    return Share(correct, n, correct / n, float(low), float(high))
+
+
+def wilson_intervals(correct: np.ndarray[Any, Any], n: np.ndarray[Any, Any]) -> tuple[Floats, Floats]:
+    """The ends of the 95 % Wilson interval of each share ``correct / n``; 0 and 1 where ``n`` is 0.
+
+    Args:
+        correct: Counts, of any shape.
+        n: Counts of the same shape, no smaller.
+
+    Returns:
+        Lower and upper ends, float64, of that shape.
+    """
+    trials = np.maximum(n, 1)
+    share, width = correct / trials, NORMAL_975**2 / trials
+    centre = share + width / 2
+    half = np.sqrt(width * (share * (1 - share) + width / 4))
+    low = np.where(n > 0, (centre - half) / (1 + width), 0.0).clip(0, share)
+    high = np.where(n > 0, (centre + half) / (1 + width), 1.0).clip(share, 1)
+    return low, high
 
 
 def ranks(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Ranks:
@@ -55,8 +76,13 @@ def ranks(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Ranks:
     Returns:
         ``(N,)`` int64. C for a row that holds NaN, whatever its label: such a row is wrong for every k.
     """
-    found = label_ranks(torch.from_numpy(logits), torch.from_numpy(labels).long())
-    return found.numpy()
+    own = np.take_along_axis(logits, labels[:, None], axis=1)
+    found = (logits > own).sum(axis=1, dtype=np.int64)
+    shared = np.flatnonzero((logits == own).sum(axis=1, dtype=np.int32) > 1)
+    earlier = np.arange(logits.shape[1]) < labels[shared, None]
+    found[shared] += ((logits[shared] == own[shared]) & earlier).sum(axis=1)
+    found[np.isnan(logits).any(axis=1)] = logits.shape[1]
+    return found
 
 
 def top_k(label_ranks: Ranks, k: int, num_classes: int) -> Share | None:
