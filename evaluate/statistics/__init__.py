@@ -1,0 +1,1 @@
+"""Whether a difference between classifiers is real."""
