@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..export.accuracy import top_k
-from ..export.bundle import MODEL_FILES, Bundle
+from ..export.bundle import Bundle
+from ..export.formats import FORMATS
 from ..export.held_out import HeldOut, held_out_features, held_out_images
 from ..export.runtime import Array, Model
 from ..models.environment import versions
@@ -17,7 +18,7 @@ from .measurement import Measurement, measure
 from .result import EvalResult, doubts
 from .writing import write_results
 
-FILE = MODEL_FILES["onnx"]
+FILE = FORMATS["onnx"].file
 
 
 def evaluate_classifier(

@@ -3,9 +3,10 @@
 from .bundle import Bundle
 from .classifier import Classifier
 from .exporting import export_classifier
+from .formats import open_model
 from .onnx_format import ExportError
 from .parity import Flip, ParityError, ParityReport
-from .runtime import Model, Outputs, open_model
+from .runtime import Model, Outputs
 
 __all__ = [
     "Bundle",

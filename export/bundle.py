@@ -1,6 +1,7 @@
 """The folder of an exported classifier."""
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -8,13 +9,13 @@ from typing import Any, Self
 from ..models.errors import InputError
 from ..models.files import read_json, sha256_file
 from ..models.preprocessing import Preprocessing
+from .formats import FORMATS, open_model
 from .labels import check_labels
-from .runtime import Model, open_model
+from .runtime import Model
 
 FORMAT = "headsmith.bundle"
 FORMAT_VERSION = 1
 MANIFEST, LABELS, CARD, PARITY = "manifest.json", "labels.txt", "README.md", "parity.json"
-MODEL_FILES = {"onnx": "model.onnx", "torchscript": "model.ts"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,17 @@ class Bundle:
         return bundle
 
     def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
-        """Open one of the model files; see `headsmith.export.runtime.open_model`.
+        """Open one of the model files; see `headsmith.export.formats`.
 
         Raises:
             InputError: The bundle has no such file, it cannot run here, or its own metadata name other labels.
         """
-        name = MODEL_FILES.get(format, format)
-        if name not in self.manifest["files"]:
-            raise InputError(f"{self.path}: holds no {name}; export it again with --format {format}")
+        if format not in FORMATS:
+            raise InputError(f"--format {format}: not known; expected one of {', '.join(FORMATS)}")
+        pattern = FORMATS[format].file
+        name = next((name for name in self.manifest["files"] if fnmatchcase(name, pattern)), None)
+        if name is None:
+            raise InputError(f"{self.path}: holds no {pattern}; export it again with --format {format}")
         model = open_model(self.path / name, provider=provider, threads=threads)
         expected = (self.class_names, self.manifest["preprocessing_sha256"])
         if (list(model.metadata.labels), model.metadata.preprocessing_sha256) != expected:

@@ -21,11 +21,13 @@ class Answer(NamedTuple):
         logits: ``(N, C)`` float32.
         topk_scores: ``(N, k)`` float32, softmax probabilities of the k best classes, k = min(5, C).
         topk_indices: ``(N, k)`` int64, best first; of equal logits the lower index stands first.
+        probabilities: ``(N, C)`` float32, softmax of the logits, where they were asked for.
     """
 
     logits: Tensor
     topk_scores: Tensor
     topk_indices: Tensor
+    probabilities: Tensor | None = None
 
 
 class ChannelsFirst(nn.Module):
@@ -47,12 +49,20 @@ class Classifier(nn.Module):
         backbone: ``None`` for a head alone, which takes features ``(N, D)``.
         input_format: ``float-nchw``: RGB float32 ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: RGB uint8
             ``(N, H, W, 3)``. Both after resize and crop. Means nothing without a backbone.
+        probabilities: Answer with the softmax of all classes too.
 
     Raises:
         InputError: The head does not take the backbone's features.
     """
 
-    def __init__(self, head: Head, backbone: Backbone | None = None, input_format: str = "float-nchw") -> None:
+    def __init__(
+        self,
+        head: Head,
+        backbone: Backbone | None = None,
+        input_format: str = "float-nchw",
+        *,
+        probabilities: bool = False,
+    ) -> None:
         super().__init__()
         self.body = nn.Sequential()
         self.example_shape: tuple[int, ...] = (head.in_features,)
@@ -61,6 +71,7 @@ class Classifier(nn.Module):
             self._put_before(head, copy.deepcopy(backbone), input_format)
         self.head: Head = copy.deepcopy(head)
         self.k = min(TOP_K, head.num_classes)
+        self.probabilities = probabilities
         self.eval().requires_grad_(False).to("cpu")
         for module in self.modules():
             if getattr(module, "inplace", False):
@@ -82,7 +93,7 @@ class Classifier(nn.Module):
 
     def folded(self) -> "Classifier":
         """The classifier as it is written: its head folded, all before it shared with this one."""
-        other = Classifier(self.head.folded())
+        other = Classifier(self.head.folded(), probabilities=self.probabilities)
         other.body, other.example_shape, other.example_dtype = self.body, self.example_shape, self.example_dtype
         return other
 
@@ -90,7 +101,8 @@ class Classifier(nn.Module):
         """Classify a batch of pixels or features."""
         logits = self.head(self.body(inputs))
         top, indices = self._top(logits)
-        return Answer(logits, torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True)), indices)
+        scores = torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True))
+        return Answer(logits, scores, indices, torch.softmax(logits, dim=-1) if self.probabilities else None)
 
     def _top(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """The k best: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
@@ -99,9 +111,27 @@ class Classifier(nn.Module):
         values, indices = torch.sort(logits, dim=-1, descending=True, stable=True)
         return values[:, : self.k], indices[:, : self.k]
 
+    @property
+    def outputs(self) -> list[str]:
+        """The names of what it answers, in order."""
+        return list(Answer._fields) if self.probabilities else list(Answer._fields[:-1])
+
     def example(self, batch: int = 2) -> Tensor:
         """An input to trace with: a ramp over the whole range of pixels, or over -1..1 for features."""
         count = batch * torch.Size(self.example_shape).numel()
         low, high = (-1.0, 1.0) if len(self.example_shape) == 1 else (0.0, 255.0)
         ramp = torch.linspace(low, high, count).reshape(batch, *self.example_shape)
         return ramp.to(self.example_dtype)
+
+
+class Graph(nn.Module):
+    """A classifier as exporters trace it: its answer is a plain tuple of `Classifier.outputs`."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+        self.eval()
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """Classify a batch of pixels or features."""
+        return tuple(output for output in self.classifier(inputs) if output is not None)

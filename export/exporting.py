@@ -14,17 +14,16 @@ from ..models.files import new_folder, sha256_file, write_json
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run
-from .bundle import CARD, FORMAT, FORMAT_VERSION, LABELS, MANIFEST, MODEL_FILES, PARITY, Bundle, write_labels
+from .bundle import CARD, FORMAT, FORMAT_VERSION, LABELS, MANIFEST, PARITY, Bundle, write_labels
 from .card import model_card
-from .classifier import Answer, Classifier
+from .classifier import Classifier
+from .formats import FORMATS, check_formats, open_model
 from .held_out import HeldOut, HeldOutImages, held_out_features, held_out_images
 from .labels import check_labels
 from .metadata import FEATURES, Metadata, identity
-from .onnx_format import OPSET, write_onnx
+from .onnx_format import OPSET
 from .parity import TOLERANCE
 from .proof import Proof, compare_features, prove
-from .runtime import open_model
-from .torchscript_format import write_torchscript
 
 
 def export_classifier(
@@ -67,7 +66,7 @@ def export_classifier(
         ParityError: A file that answers differently.
     """
     run = run if isinstance(run, Run) else Run.load(run)
-    _check_formats(formats)
+    check_formats(tuple(formats))
     if not 0 <= tolerance < math.inf:
         raise InputError(f"--tolerance: {tolerance} found, expected a number of logits, 0 or more")
     metadata = _metadata(run, FEATURES if head_only else input_format)
@@ -77,24 +76,16 @@ def export_classifier(
         classifier = Classifier(run.head, backbone, input_format)
         cached = _compare_features(run, classifier, metadata, held_out) if data is None else None
         written = classifier.folded()
-        for name in formats:
-            _write(name, written, metadata, folder, opset)
-        models = [open_model(folder / MODEL_FILES[name]) for name in formats]
+        files = _write(formats, written, metadata, folder, Path(out).name, {"opset": opset})
+        models = {file: open_model(folder / file) for file in files}
         proofs = prove(classifier, models, held_out, batch_size, tolerance)
         manifest = _manifest(run, metadata, written, backbone, proofs, held_out)
         write_labels(list(metadata.labels), folder / LABELS)
         write_json(folder / PARITY, _parity(proofs, held_out, cached))
         (folder / CARD).write_text(model_card(Path(out).name, manifest, metadata, proofs), encoding="utf-8")
-        files = [*(MODEL_FILES[name] for name in formats), LABELS, PARITY, CARD]
-        manifest["files"] = {name: _file(folder / name) for name in files}
+        manifest["files"] = {str(path.relative_to(folder)): _file(path) for path in _all_files(folder)}
         write_json(folder / MANIFEST, manifest)
     return Bundle.load(out)
-
-
-def _check_formats(formats: Sequence[str]) -> None:
-    unknown = [name for name in formats if name not in MODEL_FILES]
-    if unknown or not formats or len(set(formats)) < len(formats):
-        raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(MODEL_FILES)}")
 
 
 def _metadata(run: Run, input_format: str) -> Metadata:
@@ -133,11 +124,16 @@ def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held
     return compare_features(classifier, metadata, held_out, cached)
 
 
-def _write(name: str, classifier: Classifier, metadata: Metadata, folder: Path, opset: int) -> None:
-    if name == "onnx":
-        write_onnx(classifier, metadata, folder / MODEL_FILES[name], opset=opset)
-    else:
-        write_torchscript(classifier, metadata, folder / MODEL_FILES[name])
+def _write(
+    formats: Sequence[str], classifier: Classifier, metadata: Metadata, folder: Path, name: str, options: dict[str, Any]
+) -> list[str]:
+    """Write a file a format; their names, relative to ``folder``, in the order of `FORMATS`."""
+    chosen = [known for key, known in FORMATS.items() if key in formats]
+    for format in chosen:
+        path = folder / format.named(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        format.write(classifier, metadata, path, **{key: options[key] for key in format.options})
+    return [format.named(name) for format in chosen]
 
 
 def _manifest(
@@ -162,7 +158,7 @@ def _manifest(
             "dtype": kind,
             "shape": ["batch", *shape],
         },
-        "outputs": list(Answer._fields),
+        "outputs": classifier.outputs,
         "k": classifier.k,
         "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
         + (0 if backbone is None else sum(parameter.numel() for parameter in backbone.parameters())),
@@ -201,6 +197,10 @@ def _parity(proofs: dict[str, Proof], held_out: HeldOut, cached: float | None) -
             for file, proof in proofs.items()
         },
     }
+
+
+def _all_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _file(path: Path) -> dict[str, Any]:

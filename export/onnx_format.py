@@ -6,7 +6,7 @@ import onnx
 import torch
 
 from ..models.errors import InputError
-from .classifier import Answer, Classifier
+from .classifier import Classifier, Graph
 from .metadata import Metadata
 
 OPSET = 18
@@ -50,12 +50,12 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
 def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:
     try:
         program = torch.onnx.export(
-            classifier,
+            Graph(classifier),
             (classifier.example(),),
             dynamo=True,
             opset_version=opset,
             input_names=[input_name],
-            output_names=list(Answer._fields),
+            output_names=classifier.outputs,
             dynamic_shapes=({0: torch.export.Dim(BATCH)},),
             verbose=False,
         )

@@ -60,7 +60,7 @@ class ParityReport:
             largest logit where that is above 1).
         max_abs_difference: Largest absolute difference of a logit.
         mean_abs_difference: Mean absolute difference of the logits.
-        max_score_difference: Largest absolute difference of a score.
+        max_score_difference: Largest absolute difference of a score or probability.
         largest_logit: Largest absolute logit of the Python module.
         equal_top1: Inputs with the same best class.
         equal_topk: Inputs with the same set of k best classes.
@@ -98,7 +98,8 @@ class ParityReport:
     @property
     def passed(self) -> bool:
         """Whether the file may be deployed."""
-        close = max(self.max_abs_difference, *self.batches.values()) <= self.allowed_difference
+        worst = max(self.max_abs_difference, self.max_score_difference, *self.batches.values())
+        close = worst <= self.allowed_difference
         return close and not (self.different or self.inconsistent or self.not_finite)
 
     def failure(self) -> str:
@@ -160,13 +161,13 @@ class Parity:
         self._k = reference.topk_indices.shape[1]
         self._not_finite += int((~finite).sum())
         self._inconsistent += int((~follows_logits(candidate)).sum())
-        self._differences(_rows(reference, finite), _rows(candidate, finite))
+        self._differences(reference.rows(finite), candidate.rows(finite))
         same_top1 = reference.topk_indices[:, 0] == candidate.topk_indices[:, 0]
         same_topk = (np.sort(reference.topk_indices) == np.sort(candidate.topk_indices)).all(1)
         self._equal_top1 += int(same_top1.sum())
         self._equal_topk += int(same_topk.sum())
         for row in np.flatnonzero(finite & ~(same_top1 & same_topk)).tolist():
-            self._flip(ids[row], _rows(reference, row), _rows(candidate, row))
+            self._flip(ids[row], reference.rows(row), candidate.rows(row))
 
     def add_batch_size(self, reference: Outputs, candidate: Outputs) -> None:
         """Note the largest difference at another batch size."""
@@ -199,6 +200,9 @@ class Parity:
         scores = np.abs(reference.topk_scores - candidate.topk_scores)
         self._max = max(self._max, float(difference.max()))
         self._max_score = max(self._max_score, float(scores.max()))
+        if reference.probabilities is not None and candidate.probabilities is not None:
+            everywhere = np.abs(reference.probabilities - candidate.probabilities)
+            self._max_score = max(self._max_score, float(everywhere.max()))
         self._largest = max(self._largest, float(np.abs(reference.logits).max()))
         self._sum += float(difference.sum())
         self._cells += difference.size
@@ -230,7 +234,3 @@ def follows_logits(outputs: Outputs) -> Array:
     last = label_ranks(torch.from_numpy(outputs.logits), torch.from_numpy(indices[:, -1])).numpy()
     follows: Array = falling.all(1) & (last == indices.shape[1] - 1)
     return follows
-
-
-def _rows(outputs: Outputs, which: Any) -> Outputs:
-    return Outputs(*(array[which] for array in outputs))

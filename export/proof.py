@@ -1,7 +1,7 @@
 """Run every written file on held-out inputs beside the Python module: parity and accuracy in one pass."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -42,9 +42,16 @@ class Proof:
 
 
 def prove(
-    classifier: Classifier, models: Sequence[Model], held_out: HeldOut, batch_size: int, tolerance: float
+    classifier: Classifier, models: Mapping[str, Model], held_out: HeldOut, batch_size: int, tolerance: float
 ) -> dict[str, Proof]:
     """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
+
+    Args:
+        classifier: The Python module.
+        models: The opened files, by their names in the bundle.
+        held_out: Labelled inputs.
+        batch_size: Inputs a run.
+        tolerance: See `ParityReport`.
 
     Returns:
         What was measured, by file name.
@@ -53,21 +60,21 @@ def prove(
         ParityError: A file differs beyond the tolerance.
         InputError: Not one input could be read.
     """
-    measured = [_Measured(model, Parity(model.path.name, tolerance)) for model in models]
-    metadata = models[0].metadata
+    measured = {name: _Measured(model, Parity(name, tolerance)) for name, model in models.items()}
+    metadata = next(iter(models.values())).metadata
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
         batches = held_out.batches(batch_size)
         first = next(batches, None)
         if first is None:
             raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
-        _try_batch_sizes(classifier, metadata, first, measured)
+        _try_batch_sizes(classifier, metadata, first, list(measured.values()))
         for batch in chain([first], batches):
             reference = python_outputs(classifier, metadata, batch.inputs)
-            for one in measured:
+            for one in measured.values():
                 one.add(batch, reference)
             advance(len(batch.ids))
-    proofs = {one.model.path.name: one.proof(len(metadata.labels)) for one in measured}
+    proofs = {name: one.proof(len(metadata.labels)) for name, one in measured.items()}
     for proof in proofs.values():
         if not proof.parity.passed:
             raise ParityError(proof.parity.failure(), proof.parity)
@@ -100,8 +107,7 @@ def _try_batch_sizes(classifier: Classifier, metadata: Metadata, batch: Batch, m
     reference = python_outputs(classifier, metadata, inputs)
     for one in measured:
         for size in BATCH_SIZES:
-            expected = Outputs(*(array[:size] for array in reference))
-            one.parity.add_batch_size(expected, one.model.run(inputs[:size]))
+            one.parity.add_batch_size(reference.rows(slice(size)), one.model.run(inputs[:size]))
 
 
 @torch.inference_mode()
@@ -110,7 +116,7 @@ def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) ->
 
     Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU.
     """
-    return Outputs(*(output.numpy() for output in classifier(_tensor(metadata, inputs))))
+    return Outputs.of(classifier(_tensor(metadata, inputs)))
 
 
 def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:

@@ -7,7 +7,8 @@ import torch
 from onnx import TensorProto, helper
 from rich.table import Table
 
-from .export.runtime import OrtErrors, default_threads
+from .export.onnx_runtime import OrtErrors
+from .export.runtime import default_threads
 from .models.environment import describe_device, versions
 from .show import console, show_json
 

@@ -80,7 +80,7 @@ def test_a_full_disk_is_told_with_a_way_out(tiny_run, tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("headsmith.export.exporting.write_onnx", full)
+    monkeypatch.setattr("headsmith.export.exporting.write_labels", full)
     result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "bundle")])
     assert result.exit_code == 2
     assert "No space left on device; make room and run the same command again" in result.stderr

@@ -13,6 +13,7 @@ from PIL import Image
 import headsmith.export.exporting as exporting
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
+from headsmith.export.formats import FORMATS
 from headsmith.models import InputError, Linear, backbone_from_record
 from headsmith.models.files import sha256_file
 from headsmith.models.heads import save_head
@@ -187,14 +188,14 @@ def test_an_impossible_opset_leaves_nothing(tiny_run, out):
 
 def test_a_file_that_differs_fails_and_leaves_nothing(tiny_run, out, monkeypatch):
     """The writer writes an untrained head, as published files once were."""
-    write = exporting.write_onnx
+    onnx = FORMATS["onnx"]
 
     def untrained(classifier, metadata, path, opset):
         torch.nn.init.normal_(classifier.head.weight)
-        write(classifier, metadata, path, opset=opset)
+        onnx.write(classifier, metadata, path, opset=opset)
         classifier.head.load_state_dict(tiny_run.head.state_dict())
 
-    monkeypatch.setattr(exporting, "write_onnx", untrained)
+    monkeypatch.setitem(FORMATS, "onnx", dataclasses.replace(onnx, write=untrained))
     with pytest.raises(ParityError, match="does not answer as the Python module on 12 held-out") as caught:
         export_classifier(tiny_run, out=out)
     assert caught.value.report.different
