@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..models.errors import InputError
+from ..models.onnx_session import PROVIDERS
 from .onnx_format import write_onnx
-from .onnx_runtime import PROVIDERS, OnnxModel
+from .onnx_runtime import OnnxModel
 from .runtime import Model, default_threads
 from .torchscript_format import TorchScriptModel, write_torchscript
 

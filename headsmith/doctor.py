@@ -7,9 +7,9 @@ import torch
 from onnx import TensorProto, helper
 from rich.table import Table
 
-from .export.onnx_runtime import OrtErrors
 from .export.runtime import default_threads
 from .models.environment import describe_device, versions
+from .models.onnx_session import OrtErrors
 from .show import console, show_json
 
 NOT_LOADED: tuple[type[Exception], ...] = (RuntimeError, *OrtErrors)

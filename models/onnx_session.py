@@ -1,0 +1,101 @@
+"""Open an ONNX file under onnxruntime, on the provider that was asked for or not at all."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnxruntime
+
+from .environment import versions
+from .errors import InputError
+
+PROVIDERS = {
+    "cpu": ("CPUExecutionProvider", {}),
+    # TF32, the default of this provider, moves logits by up to 1e-1; the search for the fastest convolution is
+    # repeated for every new batch size.
+    "cuda": ("CUDAExecutionProvider", {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}),
+}
+CUDA_HELP = (
+    "pip install 'onnxruntime-gpu[cuda,cudnn]' on a machine with an NVIDIA driver that fits it, or use --provider cpu"
+)
+_state = onnxruntime.capi.onnxruntime_pybind11_state
+OrtErrors: tuple[type[Exception], ...] = tuple(
+    error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception)
+)
+_SKEW = {
+    "opset": re.compile(r"Opset (\d+) is under development.*till opset (\d+)", re.DOTALL),
+    "IR version": re.compile(r"IR version: (\d+), max supported IR version: (\d+)"),
+}
+
+
+def open_session(
+    model: Path | bytes, provider: str, threads: int, *, name: str, data_folder: Path | None = None
+) -> onnxruntime.InferenceSession:
+    """Open a session.
+
+    Args:
+        model: The file, or its bytes.
+        provider: ``cpu`` or ``cuda``.
+        threads: Threads inside an operator.
+        name: How to call the file in an error.
+        data_folder: Where the external data of a model in bytes lie.
+
+    Raises:
+        InputError: The file is damaged or newer than onnxruntime, or the provider cannot run it here.
+    """
+    kind, options = PROVIDERS[provider]
+    _require(kind)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.log_severity_level = 3
+    if data_folder is not None:
+        settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
+    wanted = [(kind, options)] if provider == "cpu" else [(kind, options), ("CPUExecutionProvider", {})]
+    try:
+        with _quiet_onnxruntime():
+            if provider == "cuda":
+                onnxruntime.preload_dlls()
+            session = onnxruntime.InferenceSession(model, settings, providers=wanted, enable_fallback=0)
+    except OrtErrors as error:
+        raise InputError(f"{name}: {_cannot_open(error)}; export it again") from None
+    if session.get_providers()[0] != kind:
+        raise InputError(f"--provider {provider}: onnxruntime could not start {kind} here; {CUDA_HELP}")
+    return session
+
+
+def onnxruntime_package() -> str:
+    """Which distribution the installed onnxruntime is: ``onnxruntime`` or ``onnxruntime-gpu``."""
+    return "onnxruntime-gpu" if "onnxruntime-gpu" in versions() else "onnxruntime"
+
+
+def short_reason(error: Exception) -> str:
+    """What onnxruntime says, on one line and without the place in its own source."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    return re.sub(r"/onnxruntime_src/.*\) (?=\w)", "", text)[:200]
+
+
+def _cannot_open(error: Exception) -> str:
+    for what, pattern in _SKEW.items():
+        if found := pattern.search(str(error)):
+            return f"{what} {found[1]}, onnxruntime {onnxruntime.__version__} takes up to {found[2]}"
+    return f"onnxruntime cannot open it ({short_reason(error)})"
+
+
+def _require(kind: str) -> None:
+    available = onnxruntime.get_available_providers()
+    if kind not in available:
+        raise InputError(
+            f"--provider: this {onnxruntime_package()} {onnxruntime.__version__} has no {kind}, only "
+            f"{', '.join(available)}; {CUDA_HELP}"
+        )
+
+
+@contextmanager
+def _quiet_onnxruntime() -> Iterator[None]:
+    """Keep what onnxruntime logs about a provider that does not start off the terminal: it becomes an error."""
+    onnxruntime.set_default_logger_severity(4)
+    try:
+        yield
+    finally:
+        onnxruntime.set_default_logger_severity(2)
