@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -6,8 +7,10 @@ import numpy as np
 import pytest
 import timm
 import torch
+from filelock import FileLock
 from PIL import Image
 
+from headsmith.demo.demo import run_demo
 from headsmith.export import Bundle, export_classifier
 from headsmith.trainer import Run, extract, train
 
@@ -74,3 +77,14 @@ def tiny_run(
 def tiny_bundle(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """The exported `tiny_run`: ONNX and TorchScript, float NCHW. Read only; copy the folder to damage it."""
     return export_classifier(tiny_run, out=tmp_path_factory.mktemp("bundle") / "tiny", formats=("onnx", "torchscript"))
+
+
+@pytest.fixture(scope="session")
+def glyph_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the demo makes of 12 characters: ``glyphs/``, ``bundles/`` and so on, made once for all test processes."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    with FileLock(root / "demo.lock"):
+        if not (root / "demo" / "12" / "demo.png").exists():  # written last
+            run_demo(root / "demo", quick=True, classes=12)
+    return root / "demo" / "12"

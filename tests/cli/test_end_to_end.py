@@ -98,16 +98,14 @@ def test_a_head_alone(project):
     assert "on 15" in run("evaluate", root / "head", "--data", root / "features")
 
 
-def test_the_demo(tmp_path):
-    output = run("demo", "--quick", "--classes", 12, "--out", tmp_path / "demo")
+def test_the_demo(glyph_demo):
+    made = (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns
+    output = run("demo", "--quick", "--classes", 12, "--out", glyph_demo.parent)
     assert "softmax" in output
-    folder = tmp_path / "demo" / "12"
-    with Image.open(folder / "demo.png") as picture:
+    assert (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns == made
+    with Image.open(glyph_demo / "demo.png") as picture:
         assert picture.size[0] > 1000
     for head in ("softmax", "odd_even"):
-        parity = json.loads((folder / "bundles" / head / "parity.json").read_text())
-        assert parity["held_out"]["n"] == len(list((folder / "glyphs" / "test").glob("*/*.png")))
+        parity = json.loads((glyph_demo / "bundles" / head / "parity.json").read_text())
+        assert parity["held_out"]["n"] == len(list((glyph_demo / "glyphs" / "test").glob("*/*.png")))
         assert all(report["passed"] for report in parity["files"].values())
-    made = (folder / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns
-    run("demo", "--quick", "--classes", 12, "--out", tmp_path / "demo")
-    assert (folder / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns == made
