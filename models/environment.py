@@ -2,7 +2,9 @@
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+import psutil
 import torch
 
 from .errors import InputError
@@ -55,3 +57,13 @@ def describe_device(device: torch.device) -> str:
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
     return f"cpu ({torch.get_num_threads()} threads)"
+
+
+def free_memory() -> int:
+    """Bytes of RAM that this process may still take: what the system can spare, and a container's limit."""
+    free = int(psutil.virtual_memory().available)
+    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    try:
+        return min(free, int(limit.read_text()) - int(used.read_text()))
+    except (OSError, ValueError):  # no control groups, or no limit
+        return free

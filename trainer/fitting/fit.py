@@ -160,7 +160,7 @@ class Fit:
         self.configs, self.processes, self.on_epoch = list(configs), processes, on_epoch
         self.weights = [selection_weights(config, num_classes) for config in configs]
         self.rows: dict[str, Rows] = {
-            name: place(*rows[name], processes.device, memory if name == "train" else None)
+            name: place(*rows[name], processes.device, memory if name == "train" else None, processes.local)
             for name in ("val", "train", "test")
             if name in rows and (name != "val" or len(rows["val"][1]))
         }

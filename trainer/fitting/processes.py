@@ -21,11 +21,13 @@ class Processes:
         device: What this one computes on.
         rank: Its number, from 0; rank 0 writes files and shows progress.
         count: How many there are.
+        local: How many of them are on this machine.
     """
 
     device: torch.device
     rank: int = 0
     count: int = 1
+    local: int = 1
 
     def sum(self, *tensors: Tensor) -> None:
         """Add up tensors over the processes, in place."""
@@ -73,6 +75,6 @@ def join(device: str) -> Iterator[Processes]:
         torch.cuda.set_device(picked)
     dist.init_process_group("nccl" if cuda else "gloo", device_id=picked if cuda else None)
     try:
-        yield Processes(picked, dist.get_rank(), dist.get_world_size())
+        yield Processes(picked, dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
     finally:
         dist.destroy_process_group()

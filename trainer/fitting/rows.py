@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ..features.threads import default_workers
+from ...models.environment import free_memory
 from .order import Window
 
 WINDOW_BYTES = 64 * 2**20
@@ -41,7 +41,14 @@ class Rows(Protocol):
         """All rows in their order, or each ``ranks``-th from the ``rank``-th on, in blocks on the device."""
 
 
-def place(features: Tensor, labels: Tensor, device: torch.device, memory: int | None, reserved: int = RESERVED) -> Rows:
+def place(
+    features: Tensor,
+    labels: Tensor,
+    device: torch.device,
+    memory: int | None,
+    processes: int = 1,
+    reserved: int = RESERVED,
+) -> Rows:
     """Choose where the rows of a split live.
 
     Args:
@@ -49,10 +56,12 @@ def place(features: Tensor, labels: Tensor, device: torch.device, memory: int | 
         labels: ``(N,)`` int64 on the CPU.
         device: Where they are needed.
         memory: Bytes that features may take on a CUDA device; None is what is free, less ``reserved``.
+        processes: How many processes on this machine do the same.
         reserved: Bytes to leave free.
 
     Returns:
-        Rows on the device if they fit, otherwise rows that stream to it. On a CPU they stay where they are.
+        Rows on the device if they fit; otherwise rows that stream to it, from page-locked memory if they take at most
+        half of what is free, from where they are if they take more. On a CPU they stay where they are.
     """
     if device.type == "cpu":
         return _Resident(features, labels, "in memory or mapped from the file")
@@ -61,6 +70,12 @@ def place(features: Tensor, labels: Tensor, device: torch.device, memory: int | 
     sizes = f"{needed / 1e9:.2f} GB of features, {max(free, 0) / 1e9:.2f} GB allowed on the device"
     if needed <= free:
         return _Resident(_copied(features, device), labels.to(device), f"on the device: {sizes}")
+    if needed * processes <= free_memory() / 2:
+        from .gather_kernel import page_locked
+
+        locked = page_locked(features)
+        if locked is not None:
+            return _Fetched(locked, labels, device, f"read by the device from page-locked memory: {sizes}")
     return _Streamed(features, labels, device, f"streamed to the device: {sizes}")
 
 
@@ -90,13 +105,12 @@ class _Resident:
 
 
 class _Streamed:
-    """Rows that stay on the CPU; a thread gathers the next window while the device works on this one."""
+    """Rows that stay on the CPU; the next window comes to the device while it works on this one."""
 
     def __init__(self, features: Tensor, labels: Tensor, device: torch.device, placement: str) -> None:
         self.features, self.placement = features, placement
         self.labels = labels.to(device)
         self._stream = torch.cuda.Stream(device)
-        self._gatherers = ThreadPoolExecutor(default_workers())
         self._slots: list[_Slot] = []
 
     def windows(self, plan: Iterable[Window]) -> Iterator[tuple[Window, Tensor, Tensor]]:
@@ -126,8 +140,7 @@ class _Streamed:
     def _send(self, rows: Tensor, slot: "_Slot") -> None:
         """Gather rows into pinned memory and start their copy to the device."""
         slot.arrived.synchronize()
-        pinned = slot.pinned[: len(rows)]
-        gather(self.features, rows, pinned, self._gatherers)
+        pinned = torch.index_select(self.features, 0, rows, out=slot.pinned[: len(rows)])
         with torch.cuda.stream(self._stream):
             self._stream.wait_event(slot.consumed)
             slot.features[: len(rows)].copy_(pinned, non_blocking=True)
@@ -141,27 +154,30 @@ class _Streamed:
         return window, slot.features[: len(rows)], labels
 
 
+class _Fetched(_Streamed):
+    """Rows in page-locked memory, from which the device takes the next window itself."""
+
+    def _send(self, rows: Tensor, slot: "_Slot") -> None:
+        from .gather_kernel import fetch_rows
+
+        with torch.cuda.stream(self._stream):
+            self._stream.wait_event(slot.consumed)
+            fetch_rows(self.features, rows.to(self.labels.device, non_blocking=True), slot.features[: len(rows)])
+            slot.arrived.record(self._stream)
+
+
 class _Slot:
-    """A pinned buffer, its copy on the device, and the events between those who fill and who read them."""
+    """A buffer on the device, and the events between those who fill and who read it."""
 
     def __init__(self, features: Tensor, labels: Tensor, rows: int) -> None:
-        shape = (rows, features.shape[1])
-        self.pinned = torch.empty(shape, dtype=features.dtype, pin_memory=True)
-        self.features = torch.empty(shape, dtype=features.dtype, device=labels.device)
+        self.features = torch.empty(rows, features.shape[1], dtype=features.dtype, device=labels.device)
         self.labels = labels.new_empty(rows)
         self.arrived, self.consumed = torch.cuda.Event(), torch.cuda.Event()
 
-
-def gather(features: Tensor, rows: Tensor, out: Tensor, threads: ThreadPoolExecutor) -> None:
-    """Write ``features[rows]`` to ``out``, all on the CPU, in parallel; numpy lets other threads run meanwhile."""
-    source = features.numpy()
-
-    def part(chosen: Tensor, target: Tensor) -> None:
-        np.take(source, chosen.numpy(), axis=0, out=target.numpy(), mode="clip")
-
-    size = max(-(-len(rows) // default_workers()), 1)
-    for done in [threads.submit(part, *each) for each in zip(rows.split(size), out.split(size), strict=True)]:
-        done.result()
+    @cached_property
+    def pinned(self) -> Tensor:
+        """As large a buffer in page-locked memory."""
+        return torch.empty(self.features.shape, dtype=self.features.dtype, pin_memory=True)
 
 
 def _copied(features: Tensor, device: torch.device) -> Tensor:

@@ -1,32 +1,20 @@
 """Rows reach the device as they were asked for."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headsmith.trainer.fitting.order import row_order, windows
-from headsmith.trainer.fitting.rows import gather, place
-
-
-@given(st.lists(st.integers(0, 19), max_size=30))
-def test_gathered_rows_are_those_that_were_chosen(chosen):
-    features = torch.arange(60, dtype=torch.float16).reshape(20, 3)
-    rows = torch.tensor(chosen, dtype=torch.int64)
-    out = torch.full((len(rows), 3), -1, dtype=torch.float16)
-    with ThreadPoolExecutor(3) as threads:
-        gather(features, rows, out, threads)
-    assert torch.equal(out, features[rows])
+from headsmith.trainer.fitting import rows as placement
+from headsmith.trainer.fitting.rows import place
 
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))]
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("memory", [None, 0])
-def test_features_and_labels_stay_together(device, memory):
+@pytest.mark.parametrize(("memory", "free"), [(None, None), (0, 2**40), (0, 0)])
+def test_features_and_labels_stay_together(device, memory, free, monkeypatch):
+    monkeypatch.setattr(placement, "free_memory", lambda: free)
     labels = torch.arange(50)
     features = labels[:, None].expand(50, 4).half().contiguous()
     rows = place(features, labels, torch.device(device), memory)
