@@ -42,7 +42,7 @@ def test_a_row_with_nan_has_its_label_last():
 def test_the_kernel_that_replaces_it_on_a_gpu():
     path = str(Path(__file__).with_name("interpreted_accuracy.py"))
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", path],
         env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

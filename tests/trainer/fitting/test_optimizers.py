@@ -63,7 +63,7 @@ def test_steps_are_those_of_torch(kind):
 @pytest.mark.skipif(INTERPRETED, reason="this is the run that it starts")
 def test_steps_of_the_kernel_are_those_of_torch():
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "steps_are"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", __file__, "-k", "steps_are"],
         env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -72,7 +72,7 @@ def test_a_bank_resumes_too(rows, config, tmp_path, monkeypatch):
 
 def test_a_run_killed_with_sigkill_resumes_bit_for_bit(tiny_run, tmp_path):
     features = tiny_run.record["features"]["path"]
-    settings = ["--epochs", "400", "--patience", "400", "--batch-size", "4", "--dropout", "0.1", "--device", "cpu"]
+    settings = ["--epochs", "150", "--patience", "150", "--batch-size", "4", "--dropout", "0.1", "--device", "cpu"]
     command = [sys.executable, "-m", "headsmith", "train", features, *settings, "--out"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([*command, str(tmp_path / "run")], env=environment, stdout=subprocess.DEVNULL)

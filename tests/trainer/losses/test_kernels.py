@@ -9,7 +9,18 @@ import pytest
 
 pytest.importorskip("triton")
 NUMPY_WARNINGS_OF_TRITON = "ignore::RuntimeWarning"
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", NUMPY_WARNINGS_OF_TRITON]
+PYTEST = [
+    sys.executable,
+    "-m",
+    "pytest",
+    "-q",
+    "-x",
+    "-p",
+    "no:cacheprovider",
+    "--noconftest",
+    "-W",
+    NUMPY_WARNINGS_OF_TRITON,
+]
 
 
 @pytest.mark.parametrize("name", ["interpreted_kernels.py", "interpreted_operators.py"])
