@@ -161,7 +161,7 @@ def _manifest(
         "outputs": classifier.outputs,
         "k": classifier.k,
         "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
-        + (0 if backbone is None else sum(parameter.numel() for parameter in backbone.parameters())),
+        + (0 if backbone is None else backbone.parameter_count),
         "backbone": run.record["backbone"],
         "head": {
             "kind": run.head.kind,

@@ -8,6 +8,7 @@ import torch
 from ..models.errors import InputError
 from .classifier import Classifier, Graph
 from .metadata import Metadata
+from .splicing import splice_backbone
 
 OPSET = 18
 MAX_IR_VERSION = 10
@@ -39,7 +40,7 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
     newest = onnx.defs.onnx_opset_version()
     if not OPSET <= opset <= newest:
         raise InputError(f"--opset {opset}: expected {OPSET} (the lowest that torch writes) to {newest}")
-    model = _to_onnx(classifier, metadata.input_name, opset)
+    model = splice_backbone(_to_onnx(classifier, metadata.input_name, opset), classifier)
     _strip_traces(model.graph)
     onnx.helper.set_model_props(model, metadata.to_strings())
     model.producer_name, model.producer_version = "headsmith", metadata.version

@@ -10,19 +10,23 @@ from torch import Tensor, nn
 
 from .errors import InputError
 from .files import sha256_file
-from .preprocessing import Normalize
+from .preprocessing import Normalize, Preprocessing
 from .sources import Source, find_source, first_line
 
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
+ONNX = "onnx:"
 
 
 class Backbone(nn.Module):
-    """A frozen network: normalised images ``(N, 3, H, W)`` to features ``(N, D)``, float32.
+    """A frozen network: normalised images to features ``(N, D)``, float32.
+
+    Images are ``(N, 3, H, W)``, or what else the layout of its preprocessing says.
 
     Attributes:
         preprocessing: The network's own recipe.
         feature_dim: D.
+        parameter_count: How many weights the network has.
         weights_sha256: A hash over every parameter and buffer.
         source: Where it comes from, its own classifier included.
     """
@@ -35,7 +39,8 @@ class Backbone(nn.Module):
         self.tap = source.tap
         self.preprocessing = source.preprocessing
         self.request = request
-        self.weights_sha256 = hash_weights(self.network)
+        self.weights_sha256 = source.weights_sha256 or hash_weights(self.network)
+        self.parameter_count = source.parameters or sum(weight.numel() for weight in self.network.parameters())
         self.probe = self._probe()
         self.feature_dim = self.probe.shape[0]
 
@@ -59,7 +64,7 @@ class Backbone(nn.Module):
         }
 
     def pattern(self) -> Tensor:
-        """A fixed normalised image ``(1, 3, H, W)``: two builds that differ anywhere that matters differ on it."""
+        """A fixed normalised image, as a batch of one: two builds that differ anywhere that matters differ on it."""
         height, width = self.preprocessing.crop_size
         pattern = np.random.default_rng(0).integers(0, 256, (1, 3, height, width), dtype=np.uint8)
         normalised: Tensor = Normalize(self.preprocessing)(torch.from_numpy(pattern))
@@ -90,13 +95,25 @@ def hash_weights(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def load_backbone(spec: str, *, checkpoint: str | Path | None = None, image_size: int | None = None) -> Backbone:
+def load_backbone(
+    spec: str,
+    *,
+    checkpoint: str | Path | None = None,
+    image_size: int | None = None,
+    preprocessing: str | Path | Preprocessing | None = None,
+    layer: str | None = None,
+    drop_background: bool = False,
+) -> Backbone:
     """Build a frozen backbone on the CPU.
 
     Args:
-        spec: ``lite0`` (packaged EfficientNet-Lite0), ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``.
+        spec: ``lite0`` (packaged EfficientNet-Lite0), ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]`` or ``onnx:FILE``,
+            a classifier that is cut before its last layer.
         checkpoint: Local weights (a state dict: ``.pth``, ``.pt`` or ``.safetensors``) in place of a download.
         image_size: Another crop edge in pixels than the backbone's own; resize keeps its ratio to it.
+        preprocessing: Of an ONNX file that does not say it itself: see `read_recipe`.
+        layer: The last layer of an ONNX file where it is not plain.
+        drop_background: The first output of an ONNX file is no class.
 
     Raises:
         InputError: An unknown spec (near names are listed), weights that cannot be had or do not fit, or a network
@@ -110,6 +127,18 @@ def load_backbone(spec: str, *, checkpoint: str | Path | None = None, image_size
         "checkpoint": None if path is None else str(path),
         "image_size": image_size,
     }
+    if spec.startswith(ONNX):
+        for flag, value in (("--checkpoint", checkpoint), ("--image-size", image_size)):
+            if value is not None:
+                raise InputError(f"{flag}: {value} found; an ONNX file has its own weights, --preprocessing its size")
+        from .onnx_backbone import onnx_source
+
+        file = Path(spec.removeprefix(ONNX))
+        request |= {"spec": f"{ONNX}{file.name}", "file": str(file), "layer": layer, "drop_background": drop_background}
+        return Backbone(onnx_source(file, preprocessing, layer, drop_background), request)
+    for flag, value in (("--preprocessing", preprocessing), ("--layer", layer), ("--drop-background", drop_background)):
+        if value:
+            raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
     if path is not None:
         if not path.is_file():
             raise InputError(f"--checkpoint {path}: no such file")
@@ -123,7 +152,12 @@ def backbone_from_record(record: dict[str, Any]) -> Backbone:
     Raises:
         InputError: Its weights or its answer to a fixed probe differ from the record.
     """
-    backbone = load_backbone(record["spec"], checkpoint=record["checkpoint"], image_size=record["image_size"])
+    if "file" in record:
+        recipe = Preprocessing.from_dict(record["preprocessing"])
+        own = {"preprocessing": recipe, "layer": record["layer"], "drop_background": record["drop_background"]}
+        backbone = load_backbone(ONNX + record["file"], **own)
+    else:
+        backbone = load_backbone(record["spec"], checkpoint=record["checkpoint"], image_size=record["image_size"])
     if backbone.weights_sha256 != record["weights_sha256"]:
         raise InputError(
             f"backbone {record['spec']}: weights {backbone.weights_sha256[:12]}, the features were made with "

@@ -15,6 +15,7 @@ from .errors import InputError
 from .files import sha256_json
 
 RESIZE_MODES = ("shortest", "exact")
+CHANNEL_ORDERS, LAYOUTS = ("rgb", "bgr"), ("nchw", "nhwc")
 Triple = tuple[float, float, float]
 
 
@@ -28,12 +29,12 @@ class Preprocessing:
         resize_size: ``(height, width)`` in pixels; both equal for ``shortest``.
         crop_size: ``(height, width)`` of the centre crop, in pixels.
         interpolation: ``nearest``, ``bilinear``, ``bicubic``, ``box``, ``hamming`` or ``lanczos``.
-        mean: Per channel, subtracted after ``scale``.
-        std: Per channel, divided by last.
+        mean: Per channel in ``channel_order``, subtracted after ``scale``.
+        std: Per channel in ``channel_order``, divided by last.
         scale: What a pixel in 0..255 is multiplied by first.
         antialias: Whether shrinking filters over all pixels (PIL always does).
-        channel_order: The order of the channels that the backbone expects.
-        layout: The axes that the backbone expects.
+        channel_order: The order of the channels that the backbone expects: ``rgb`` or ``bgr``.
+        layout: The axes that the backbone expects: ``nchw`` or ``nhwc``.
     """
 
     resize_mode: str
@@ -55,8 +56,12 @@ class Preprocessing:
             raise InputError(f"interpolation: {self.interpolation!r} is not known; expected one of {known}")
         if self.resize_mode == "shortest" and self.resize_size[0] != self.resize_size[1]:
             raise InputError(f"resize_size: {self.resize_size} is not square, but resize_mode is 'shortest'")
-        if not self.antialias or self.channel_order != "rgb" or self.layout != "nchw":
-            raise InputError("preprocessing: only antialias true, channel_order 'rgb', layout 'nchw' are supported")
+        if self.channel_order not in CHANNEL_ORDERS:
+            raise InputError(f"channel_order: {self.channel_order!r} is not known; expected one of {CHANNEL_ORDERS}")
+        if self.layout not in LAYOUTS:
+            raise InputError(f"layout: {self.layout!r} is not known; expected one of {LAYOUTS}")
+        if self.antialias is not True:
+            raise InputError(f"antialias: {self.antialias!r} found, only true is supported")
 
     def __call__(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Resize and crop an RGB image.
@@ -145,7 +150,10 @@ class Preprocessing:
 
 
 class Normalize(nn.Module):
-    """Pixels ``(N, 3, H, W)`` in 0..255, uint8 or float, to ``(x * scale - mean) / std`` in float32."""
+    """RGB pixels ``(N, 3, H, W)`` in 0..255, uint8 or float, to ``(x * scale - mean) / std`` in float32.
+
+    The result has the channel order and the layout that the backbone expects.
+    """
 
     mean: Tensor
     std: Tensor
@@ -153,9 +161,13 @@ class Normalize(nn.Module):
     def __init__(self, preprocessing: Preprocessing) -> None:
         super().__init__()
         self.scale = preprocessing.scale
+        self.flip = preprocessing.channel_order == "bgr"
+        self.channels_last = preprocessing.layout == "nhwc"
         self.register_buffer("mean", torch.tensor(preprocessing.mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(preprocessing.std).view(1, 3, 1, 1), persistent=False)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Normalise a batch."""
-        return (pixels.to(torch.float32) * self.scale - self.mean) / self.std
+        pixels = pixels.flip(1) if self.flip else pixels
+        normalised = (pixels.to(torch.float32) * self.scale - self.mean) / self.std
+        return normalised.permute(0, 2, 3, 1) if self.channels_last else normalised

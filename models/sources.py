@@ -1,4 +1,4 @@
-"""Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision."""
+"""Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision; ONNX files: `onnx_source`."""
 
 import pickle
 import textwrap
@@ -36,6 +36,8 @@ class Source:
         preprocessing: The network's own recipe.
         classifier: The network's last layer, or whatever it has in place of one.
         class_names: See `headsmith.models.class_names`, for the outputs of that layer.
+        weights_sha256: What identifies a network whose weights are not in its state.
+        parameters: How many weights such a network has.
     """
 
     network: nn.Module
@@ -44,6 +46,8 @@ class Source:
     preprocessing: Preprocessing
     classifier: object
     class_names: Callable[[], ClassNames | None]
+    weights_sha256: str | None = None
+    parameters: int | None = None
 
 
 def find_source(spec: str, checkpoint: Path | None, image_size: int | None) -> Source:
@@ -59,7 +63,7 @@ def find_source(spec: str, checkpoint: Path | None, image_size: int | None) -> S
         return _timm(name, checkpoint, image_size)
     if library == "torchvision" and name:
         return _torchvision(name, checkpoint, image_size)
-    raise InputError(f"--backbone {spec}: expected lite0, timm:NAME or torchvision:NAME[/WEIGHTS]")
+    raise InputError(f"--backbone {spec}: expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE")
 
 
 def _lite0(checkpoint: Path | None, image_size: int | None) -> Source:

@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from .app import app
-from .shared import Device, ImageColumn, Json, LabelColumn, Out, Overwrite, Strict
+from .shared import (
+    Device,
+    DropBackground,
+    ImageColumn,
+    Json,
+    LabelColumn,
+    Layer,
+    Out,
+    Overwrite,
+    Preprocessing,
+    Strict,
+)
 
 
 @app.command()
@@ -14,10 +25,13 @@ def extract(
     images: Annotated[str, typer.Argument(help="Folder of class folders, or a `datasets` name or path.")],
     out: Out,
     backbone: Annotated[
-        str, typer.Option(help="lite0, timm:NAME, torchvision:NAME or torchvision:NAME/WEIGHTS.")
+        str, typer.Option(help="lite0, timm:NAME, torchvision:NAME, torchvision:NAME/WEIGHTS or onnx:FILE.")
     ] = "lite0",
     checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
+    preprocessing: Preprocessing = None,
+    layer: Layer = None,
+    drop_background: DropBackground = False,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
     crops: Annotated[
@@ -50,6 +64,9 @@ def extract(
             backbone=backbone,
             checkpoint=checkpoint,
             image_size=image_size,
+            preprocessing=preprocessing,
+            layer=layer,
+            drop_background=drop_background,
             image_column=image_column,
             label_column=label_column,
             crops=crops,
@@ -92,6 +109,9 @@ def import_(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
+    preprocessing: Preprocessing = None,
+    layer: Layer = None,
+    drop_background: DropBackground = False,
     held_out_share: Annotated[float, typer.Option(help="Of each class, for each split that the files lack.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Decides which rows are held out.")] = 0,
     overwrite: Overwrite = False,
@@ -113,6 +133,9 @@ def import_(
             backbone=backbone,
             checkpoint=checkpoint,
             image_size=image_size,
+            preprocessing=preprocessing,
+            layer=layer,
+            drop_background=drop_background,
             held_out_share=held_out_share,
             seed=seed,
             overwrite=overwrite,

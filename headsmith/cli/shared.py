@@ -18,3 +18,12 @@ ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datase
 LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first unreadable image instead of reporting it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Preprocessing = Annotated[
+    Path | None, typer.Option(help="YAML file with the recipe of an ONNX file that does not say it itself.")
+]
+Layer = Annotated[
+    str | None, typer.Option(help="Last layer of an ONNX file.", show_default="the one that its output comes from")
+]
+DropBackground = Annotated[
+    bool, typer.Option("--drop-background/--keep-background", help="The first output of an ONNX file is no class.")
+]

@@ -126,8 +126,8 @@ def test_a_pickled_object_is_refused_and_does_not_run(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("lite1", "expected lite0, timm:NAME or torchvision:NAME"),
-        ("timm:", "expected lite0, timm:NAME or torchvision:NAME"),
+        ("lite1", "expected lite0, timm:NAME, torchvision:NAME"),
+        ("timm:", "expected lite0, timm:NAME, torchvision:NAME"),
         ("timm:resnet1888", "no such model in timm .* did you mean resnet18"),
         ("torchvision:resnet5", "did you mean resnet50"),
         ("torchvision:resnet18/V7", "no such weights; expected one of IMAGENET1K_V1, DEFAULT"),

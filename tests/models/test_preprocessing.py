@@ -103,7 +103,9 @@ def test_every_field_is_in_the_digest_and_survives_the_round_trip():
         ({"resize_mode": "longest"}, "resize_mode: 'longest'"),
         ({"interpolation": "cubic"}, "interpolation: 'cubic'"),
         ({"resize_size": (40, 30)}, "resize_size"),
-        ({"channel_order": "bgr"}, "channel_order"),
+        ({"channel_order": "grb"}, "channel_order: 'grb'"),
+        ({"layout": "chw"}, "layout: 'chw'"),
+        ({"antialias": False}, "antialias: False"),
     ],
 )
 def test_what_cannot_be_done_is_refused(change, message):

@@ -12,6 +12,7 @@ from ...models.backbone import load_backbone
 from ...models.errors import InputError
 from ...models.files import read_json
 from ...models.images import UnreadableImage
+from ...models.preprocessing import Preprocessing
 from .assembly import assemble, publish
 from .batches import check_at_least_one
 from .embedding import Embedder
@@ -36,6 +37,9 @@ def extract(
     backbone: str = "lite0",
     checkpoint: str | Path | None = None,
     image_size: int | None = None,
+    preprocessing: str | Path | Preprocessing | None = None,
+    layer: str | None = None,
+    drop_background: bool = False,
     image_column: str | None = None,
     label_column: str | None = None,
     crops: int = 1,
@@ -59,9 +63,12 @@ def extract(
     Args:
         images: Folder of class folders, or a `datasets` folder or name; see `open_images`.
         out: Folder of the feature set.
-        backbone: ``lite0``, ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``.
+        backbone: ``lite0``, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]`` or ``onnx:FILE``.
         checkpoint: Local weights for the backbone.
         image_size: Another crop edge in pixels than the backbone's own.
+        preprocessing: Of an ONNX file that does not say it itself: a recipe, or a YAML file with one.
+        layer: The last layer of an ONNX file, where it is not plain.
+        drop_background: The first output of an ONNX file is no class.
         image_column: Column with the images of a `datasets` source.
         label_column: Column with the labels of a `datasets` source.
         crops: Crops of a training image: 1, or 5 (the four corners as well); each is a row with the image's id.
@@ -93,7 +100,14 @@ def extract(
     target = launch.device(device)
     _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
-    network = load_backbone(backbone, checkpoint=checkpoint, image_size=image_size)
+    network = load_backbone(
+        backbone,
+        checkpoint=checkpoint,
+        image_size=image_size,
+        preprocessing=preprocessing,
+        layer=layer,
+        drop_background=drop_background,
+    )
     record, views = network.record(), Views(network.preprocessing, crops, flip)
     embedder = Embedder(network, target, DTYPES[dtype], amp)
     threads = max(1, default_workers() // launch.local_world) if workers is None else workers

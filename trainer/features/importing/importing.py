@@ -13,6 +13,7 @@ from ....models.backbone import load_backbone
 from ....models.environment import versions
 from ....models.errors import InputError
 from ....models.files import new_folder, read_json, sha256_json, write_json
+from ....models.preprocessing import Preprocessing
 from ..columns import Columns
 from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
 from ..request import fingerprint
@@ -41,6 +42,9 @@ def import_features(
     backbone: str | None = None,
     checkpoint: str | Path | None = None,
     image_size: int | None = None,
+    preprocessing: str | Path | Preprocessing | None = None,
+    layer: str | None = None,
+    drop_background: bool = False,
     held_out_share: float = HELD_OUT_SHARE,
     seed: int = SEED,
     overwrite: bool = False,
@@ -64,6 +68,9 @@ def import_features(
         backbone: What computed the features, as for `extract`; without it only the head can be exported.
         checkpoint: Local weights for the backbone.
         image_size: Another crop edge in pixels than the backbone's own.
+        preprocessing: Of an ONNX file that does not say it itself: a recipe, or a YAML file with one.
+        layer: The last layer of an ONNX file, where it is not plain.
+        drop_background: The first output of an ONNX file is no class.
         held_out_share: Of each class for each split that the files lack.
         seed: Decides which rows.
         overwrite: Replace a feature set at ``out``.
@@ -74,7 +81,8 @@ def import_features(
     Raises:
         InputError: A file, column, label or feature that cannot be used; the message says which row.
     """
-    for flag, value in (("--checkpoint", checkpoint), ("--image-size", image_size)):
+    given = {"--checkpoint": checkpoint, "--image-size": image_size, "--preprocessing": preprocessing, "--layer": layer}
+    for flag, value in given.items():
         if value is not None and backbone is None:
             raise InputError(f"{flag}: {value} found without --backbone; say which backbone it belongs to")
     files = [files] if isinstance(files, str | Path) else list(files)
@@ -82,7 +90,12 @@ def import_features(
     record = None
     if backbone is not None:
         record = load_backbone(
-            backbone, checkpoint=None if checkpoint is None else Path(checkpoint), image_size=image_size
+            backbone,
+            checkpoint=checkpoint,
+            image_size=image_size,
+            preprocessing=preprocessing,
+            layer=layer,
+            drop_background=drop_background,
         ).record()
     asked = Names(features_column, labels_column, id_column, group_column)
     maker = Maker(

@@ -1,0 +1,204 @@
+"""An ONNX classifier, cut before its last layer, as a frozen backbone."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+from .class_names import ClassNames
+from .errors import InputError
+from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
+from .onnx_graph.cutting import IMAGES
+from .onnx_session import OrtErrors, open_session, short_reason
+from .preprocessing import Preprocessing
+from .recipe_file import read_recipe
+from .sources import Source
+
+PLACEHOLDER_DOMAIN, PLACEHOLDER = "headsmith", "Backbone"
+ROW_TOLERANCE = 1e-3
+INPUT_LAYOUTS = {"float-nchw": "nchw", "uint8-nhwc": "nhwc"}
+
+
+class OnnxNetwork(nn.Module):
+    """The cut graph under onnxruntime: normalised images to features ``(N, D)``.
+
+    On a CUDA device the session runs there too; images and features go through the memory of the host. While a
+    classifier is exported to ONNX a placeholder stands for it, which `headsmith.export` replaces by the graph.
+
+    Attributes:
+        graph: ``images`` to ``features``, see `headsmith.models.onnx_graph.cut`.
+    """
+
+    def __init__(self, graph: ir.Model, feature_dim: int, name: str) -> None:
+        super().__init__()
+        self.graph = graph
+        self._feature_dim, self._name = feature_dim, name
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """It never changes, and sessions cannot be copied."""
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features of normalised images, in the layout of the file."""
+        if torch.onnx.is_in_onnx_export():
+            shape = (images.shape[0], self._feature_dim)
+            name = f"{PLACEHOLDER_DOMAIN}::{PLACEHOLDER}"
+            return torch.onnx.ops.symbolic(name, (images,), dtype=torch.float32, shape=shape, version=1)
+        session = self._session(images.device.type)
+        try:
+            (features,) = session.run(None, {IMAGES: images.to("cpu", torch.float32).contiguous().numpy()})
+        except OrtErrors as error:
+            raise InputError(f"{self._name}: cannot run images {tuple(images.shape)} ({short_reason(error)})") from None
+        return torch.from_numpy(features).to(images.device)
+
+    def _session(self, provider: str) -> onnxruntime.InferenceSession:
+        if provider not in self._sessions:
+            self._sessions[provider] = open_session(
+                ir.to_proto(self.graph).SerializeToString(),
+                provider,
+                torch.get_num_threads(),
+                name=self._name,
+                data_folder=data_folder(self.graph),
+            )
+        return self._sessions[provider]
+
+
+def onnx_source(
+    path: Path, preprocessing: str | Path | Preprocessing | None, layer: str | None, drop_background: bool
+) -> Source:
+    """Cut an ONNX classifier file before its last layer.
+
+    Args:
+        path: The file.
+        preprocessing: A recipe, or the YAML file that holds one; ``None`` where the file carries headsmith's metadata.
+        layer: The last layer, where it is not plain.
+        drop_background: Leave the first output out of its own classifier: a background class.
+
+    Raises:
+        InputError: A file that cannot be used, a last layer that is not found, no recipe or one that does not fit, or
+            a batch axis that cannot be freed.
+    """
+    model, where = read_onnx(path), str(path)
+    images, last = only_input(model, where), find_last_layer(model, where, layer)
+    recipe = _recipe(model, images, preprocessing, where)
+    _check_size(images, recipe, where)
+    weight, bias = affine_weights(model, last)
+    identity = _hash(ir.convenience.extract(model.graph, [images], [last.inputs]))
+    network = OnnxNetwork(cut(model, last, where), weight.shape[1], where)
+    _check_rows(network, recipe, weight.shape[1], where)
+    first = 1 if drop_background else 0
+    return Source(
+        network,
+        _call,
+        f"input of {last.name}{', pooled' if last.pools else ''}",
+        recipe,
+        _linear(weight[first:], bias[first:]) if last.is_affine else last.node.op_type,
+        lambda: _labels(model),
+        identity,
+        parameter_count(network.graph),
+    )
+
+
+def layout_of(shape: Sequence[Any]) -> str | None:
+    """``nchw`` or ``nhwc``, by the axis that has 3 channels; ``None`` where both or neither have."""
+    first, last = shape[1] == 3, shape[-1] == 3
+    return None if first == last else ("nchw" if first else "nhwc")
+
+
+def _recipe(model: ir.Model, images: ir.Value, given: str | Path | Preprocessing | None, where: str) -> Preprocessing:
+    shape = [None] * 4 if images.shape is None else [size if isinstance(size, int) else None for size in images.shape]
+    if len(shape) != 4:
+        raise InputError(
+            f"{where}: input {images.name} has the shape {images.shape}, expected four axes with 3 channels"
+        )
+    layout = layout_of(shape)
+    recipe = read_recipe(given, layout) if isinstance(given, str | Path) else given or _own_recipe(model, where)
+    if layout not in (None, recipe.layout):
+        raise InputError(f"{where}: input {images.name} {images.shape} is {layout}, the recipe says {recipe.layout}")
+    return recipe
+
+
+def _own_recipe(model: ir.Model, where: str) -> Preprocessing:
+    """What headsmith's own files say: resize and crop; all else is in the file."""
+    metadata = model.metadata_props
+    layout = INPUT_LAYOUTS.get(metadata.get("input_format", ""))
+    if layout is None or "preprocessing" not in metadata:
+        raise InputError(
+            f"{where}: does not say how images are preprocessed, and that is never guessed; write its recipe into a "
+            "YAML file and name it with --preprocessing"
+        )
+    recipe = Preprocessing.from_dict(json.loads(metadata["preprocessing"]))
+    return replace(recipe, scale=1.0, mean=(0.0,) * 3, std=(1.0,) * 3, channel_order="rgb", layout=layout)
+
+
+def _check_size(images: ir.Value, recipe: Preprocessing, where: str) -> None:
+    shape = list(images.shape or [None] * 4)
+    found = shape[2:] if recipe.layout == "nchw" else shape[1:3]
+    for size, expected in zip(found, recipe.crop_size, strict=True):
+        if isinstance(size, int) and size != expected:
+            raise InputError(
+                f"{where}: input {images.name} takes images of {found[0]} x {found[1]} pixels, the recipe crops "
+                f"{recipe.crop_size[0]} x {recipe.crop_size[1]}; set crop_size in --preprocessing"
+            )
+
+
+def _check_rows(network: OnnxNetwork, recipe: Preprocessing, feature_dim: int, where: str) -> None:
+    """Two images in one batch must have the features that they have alone."""
+    height, width = recipe.crop_size
+    size = (2, 3, height, width) if recipe.layout == "nchw" else (2, height, width, 3)
+    images = torch.from_numpy(np.random.default_rng(0).normal(size=size).astype(np.float32))
+    alone = torch.cat([network(images[:1]), network(images[1:])])
+    if alone.shape != (2, feature_dim):
+        raise InputError(
+            f"{where}: features of shape {tuple(alone.shape)} before a layer that takes {feature_dim}; name the last "
+            "layer with --layer"
+        )
+    fixed = f"{where}: its batch is fixed and cannot be freed; export it with a free batch axis"
+    try:
+        together = network(images)
+    except InputError as error:
+        raise InputError(f"{fixed} ({error})") from None
+    scale = max(1.0, float(alone.abs().max()))
+    if together.shape != alone.shape or not float((together - alone).abs().max()) <= ROW_TOLERANCE * scale:
+        raise InputError(f"{fixed} (an image's features depend on those beside it)")
+
+
+def _hash(graph: ir.Graph) -> str:
+    """SHA-256 over the weights and the nodes of a graph, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, value in sorted(graph.initializers.items()):
+        if (tensor := value.const_value) is not None:
+            digest.update(f"{name} {tensor.dtype} {tensor.shape}\n".encode())
+            digest.update(tensor.tobytes())
+    for node in graph:
+        names = [[value and value.name for value in values] for values in (node.inputs, node.outputs)]
+        digest.update(f"{node.domain} {node.op_type} {names}\n".encode())
+        for _, attribute in sorted(node.attributes.items()):
+            digest.update(ir.to_proto(attribute).SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
+def _labels(model: ir.Model) -> ClassNames | None:
+    labels = model.metadata_props.get("labels")
+    return None if labels is None else (tuple(json.loads(labels)),)
+
+
+def _linear(weight: np.ndarray[Any, Any], bias: np.ndarray[Any, Any]) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], len(weight), device="meta")
+    state = {"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)}
+    layer.load_state_dict(state, assign=True)
+    return layer
+
+
+def _call(network: nn.Module, images: Tensor) -> Tensor:
+    features: Tensor = network(images)
+    return features

@@ -1,0 +1,45 @@
+"""Read an ONNX file without loading its weights."""
+
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from ..errors import InputError
+
+
+def read_onnx(path: Path) -> ir.Model:
+    """Read an ONNX file; weights that lie in files beside it stay there, and are mapped when they are used.
+
+    Raises:
+        InputError: The file is missing, damaged, or of a newer IR version than the installed onnx; or its external
+            data are missing or lie outside its folder.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        onnx.checker.check_model(str(path))  # by path: external data must be there, inside the folder of the file
+        model = ir.load(path)
+    except (onnx.checker.ValidationError, DecodeError) as error:
+        raise InputError(f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again") from None
+    if not (len(model.graph) and model.graph.outputs):
+        raise InputError(f"{path}: holds no network (a graph of {len(model.graph)} nodes)")
+    return model
+
+
+def only_input(model: ir.Model, where: str) -> ir.Value:
+    """The one input of a classifier; weights that old files list among the inputs are not counted.
+
+    Raises:
+        InputError: There is none, or more than one.
+    """
+    inputs = [value for value in model.graph.inputs if not value.is_initializer()]
+    if len(inputs) != 1:
+        names = ", ".join(str(value.name) for value in inputs) or "none"
+        raise InputError(f"{where}: inputs {names}; expected one, the images")
+    return inputs[0]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0]
