@@ -7,18 +7,13 @@ import torch
 
 from ..models.errors import InputError
 from .classifier import Classifier, Graph
+from .errors import ExportError, FixedBatchError, UnsupportedOperatorError
 from .metadata import Metadata
 from .splicing import splice_backbone
 
 OPSET = 18
 MAX_IR_VERSION = 10
 BATCH = "batch"
-
-
-class ExportError(RuntimeError):
-    """The exporter could not write the file, or wrote one that must not be deployed."""
-
-    exit_code = 3
 
 
 def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset: int = OPSET) -> None:
@@ -35,7 +30,9 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
 
     Raises:
         InputError: An opset that the exporter cannot write.
-        ExportError: An operator without an ONNX form, a batch axis that was fixed on the way, or an invalid graph.
+        UnsupportedOperatorError: An operator without an ONNX form.
+        FixedBatchError: A batch axis that was fixed on the way.
+        ExportError: An invalid graph.
     """
     newest = onnx.defs.onnx_opset_version()
     if not OPSET <= opset <= newest:
@@ -61,7 +58,7 @@ def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelP
             verbose=False,
         )
     except torch.onnx.errors.OnnxExporterError as error:
-        raise ExportError(f"ONNX export failed: {_cause(error)}") from error
+        raise UnsupportedOperatorError(f"ONNX export failed: {_cause(error)}") from error
     if program is None:
         raise ExportError("ONNX export gave no program")
     model: onnx.ModelProto = program.model_proto
@@ -92,7 +89,8 @@ def _check(model: onnx.ModelProto, opset: int) -> None:
     for value in (*model.graph.input, *model.graph.output):
         axis = value.type.tensor_type.shape.dim[0]
         if axis.dim_param != BATCH:
-            raise ExportError(f"ONNX {value.name}: axis 0 is {axis.dim_param or axis.dim_value}, expected `{BATCH}`")
+            found = axis.dim_param or axis.dim_value
+            raise FixedBatchError(f"ONNX {value.name}: axis 0 is {found}, expected `{BATCH}`")
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:

@@ -13,20 +13,6 @@ from .runtime import Array, Outputs
 TOLERANCE = 1e-3
 
 
-class ParityError(RuntimeError):
-    """An exported file does not answer as the Python module does, or that module is not what was trained.
-
-    Attributes:
-        report: What was compared, where it was files.
-    """
-
-    exit_code = 3
-
-    def __init__(self, message: str, report: "ParityReport | None" = None) -> None:
-        super().__init__(message)
-        self.report = report
-
-
 @dataclass(frozen=True)
 class Flip:
     """An input for which the two answers differ.

@@ -14,9 +14,10 @@ from ..trainer.features.feature_set import FeatureSet
 from ..trainer.progress import progress
 from .accuracy import Share, ranks, top_k
 from .classifier import Classifier
+from .errors import ParityError
 from .held_out import Batch, HeldOut, HeldOutImages
 from .metadata import Metadata
-from .parity import Parity, ParityError, ParityReport
+from .parity import Parity, ParityReport
 from .runtime import Array, Model, Outputs
 
 BATCH_SIZES = (1, 2, 7)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..models.errors import InputError
+from ..models.errors import DamagedFileError, ProviderError
 from .classifier import Classifier, Graph
 from .metadata import KEYS, Metadata
 from .runtime import Array, Model, Outputs
@@ -51,7 +51,7 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
         The module on ``device``, and its metadata as strings (empty where the file carries none).
 
     Raises:
-        InputError: The file is damaged or no TorchScript.
+        DamagedFileError: The file is damaged or no TorchScript.
     """
     extra: dict[str, Any] = dict.fromkeys(KEYS, "")
     try:
@@ -59,7 +59,7 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
             module: torch.jit.ScriptModule = torch.jit.load(str(path), map_location=device, _extra_files=extra)
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().split("\n", maxsplit=1)[0]
-        raise InputError(f"{path}: damaged or not TorchScript ({reason}); export it again") from None
+        raise DamagedFileError(f"{path}: damaged or not TorchScript ({reason}); export it again") from None
     return module, {key: bytes.decode(value) for key, value in extra.items() if value}
 
 
@@ -69,7 +69,7 @@ class TorchScriptModel(Model):
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         self.path, self.provider = path, provider
         if provider == "cuda" and not torch.cuda.is_available():
-            raise InputError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
+            raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
         self._device = torch.device(provider)
         start = time.perf_counter()
         self._module, strings = read_torchscript(path, self._device)

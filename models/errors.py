@@ -1,16 +1,27 @@
-"""The error for what a user can put right."""
+"""The errors that a user meets. Each kind has a type of its own, and all have one base."""
 
 import difflib
 from collections.abc import Iterable
 
 
-class InputError(ValueError):
-    """Bad input: the message is one line that says what was found, what was expected, and what to do.
+class HeadsmithError(Exception):
+    """What went wrong, in one line; the command line prints it and ends with status `exit_code`."""
 
-    The command line prints that line and exits with status `exit_code`.
-    """
+    exit_code: int
+
+
+class InputError(HeadsmithError, ValueError):
+    """Bad input: the message says what was found, what was expected, and what to do."""
 
     exit_code = 2
+
+
+class ProviderError(InputError):
+    """What should run a file cannot run here: no such device, driver or build of the runtime."""
+
+
+class DamagedFileError(InputError):
+    """A file is not what its writer wrote: truncated, changed, or of another bundle."""
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import onnxruntime
 
 from .environment import versions
-from .errors import InputError
+from .errors import DamagedFileError, ProviderError
 
 PROVIDERS = {
     "cpu": ("CPUExecutionProvider", {}),
@@ -42,7 +42,8 @@ def open_session(
         data_folder: Where the external data of a model in bytes lie.
 
     Raises:
-        InputError: The file is damaged or newer than onnxruntime, or the provider cannot run it here.
+        DamagedFileError: onnxruntime cannot read the file, or it is newer than onnxruntime.
+        ProviderError: The provider cannot run here.
     """
     kind, options = PROVIDERS[provider]
     _require(kind)
@@ -58,9 +59,9 @@ def open_session(
                 onnxruntime.preload_dlls()
             session = onnxruntime.InferenceSession(model, settings, providers=wanted, enable_fallback=0)
     except OrtErrors as error:
-        raise InputError(f"{name}: {_cannot_open(error)}; export it again") from None
+        raise DamagedFileError(f"{name}: {_cannot_open(error)}; export it again") from None
     if session.get_providers()[0] != kind:
-        raise InputError(f"--provider {provider}: onnxruntime could not start {kind} here; {CUDA_HELP}")
+        raise ProviderError(f"--provider {provider}: onnxruntime could not start {kind} here; {CUDA_HELP}")
     return session
 
 
@@ -85,7 +86,7 @@ def _cannot_open(error: Exception) -> str:
 def _require(kind: str) -> None:
     available = onnxruntime.get_available_providers()
     if kind not in available:
-        raise InputError(
+        raise ProviderError(
             f"--provider: this {onnxruntime_package()} {onnxruntime.__version__} has no {kind}, only "
             f"{', '.join(available)}; {CUDA_HELP}"
         )
