@@ -2,21 +2,30 @@
 
 from .bundle import Bundle
 from .classifier import Classifier
+from .errors import ExportError, FixedBatchError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
+from .file_info import FileInfo, file_info
 from .formats import open_model
-from .onnx_format import ExportError
-from .parity import Flip, ParityError, ParityReport
+from .grafting import graft
+from .parity import Flip, ParityReport
+from .pushing import push
 from .runtime import Model, Outputs
 
 __all__ = [
     "Bundle",
     "Classifier",
     "ExportError",
+    "FileInfo",
+    "FixedBatchError",
     "Flip",
     "Model",
     "Outputs",
     "ParityError",
     "ParityReport",
+    "UnsupportedOperatorError",
     "export_classifier",
+    "file_info",
+    "graft",
     "open_model",
+    "push",
 ]

@@ -1,5 +1,5 @@
 from .evaluate import EvalResult, Prediction, evaluate_classifier, predict
-from .export import Bundle, ParityError, export_classifier, open_model
+from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push
 from .models import Backbone, InputError, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier
@@ -12,6 +12,7 @@ __all__ = [
     "Bundle",
     "EvalResult",
     "FeatureSet",
+    "FileInfo",
     "HeadClassifier",
     "InputError",
     "Inspection",
@@ -26,11 +27,14 @@ __all__ = [
     "evaluate_classifier",
     "export_classifier",
     "extract",
+    "file_info",
+    "graft",
     "import_features",
     "inspect_features",
     "load_backbone",
     "open_model",
     "predict",
+    "push",
     "sweep",
     "topk_cross_entropy",
     "train",

@@ -25,6 +25,9 @@ TWINS = {
     "export": headsmith.export_classifier,
     "evaluate": headsmith.evaluate_classifier,
     "predict": headsmith.predict,
+    "push": headsmith.push,
+    "graft": headsmith.graft,
+    "info": headsmith.file_info,
 }
 runner = CliRunner()
 

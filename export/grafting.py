@@ -1,0 +1,80 @@
+"""Give an ONNX classifier file another head."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..models.backbone import ONNX, load_backbone
+from ..models.errors import InputError
+from ..models.preprocessing import Preprocessing
+from ..trainer.run import Run
+from .bundle import Bundle
+from .exporting import export_classifier
+from .onnx_format import OPSET
+
+
+def graft(
+    file: str | Path,
+    *,
+    head: str | Path | Run,
+    out: str | Path,
+    preprocessing: str | Path | Preprocessing | None = None,
+    layer: str | None = None,
+    input_format: str = "float-nchw",
+    opset: int = OPSET,
+    data: str | Path | None = None,
+    overwrite: bool = False,
+) -> Bundle:
+    """Replace the last layer of an ONNX classifier by a trained head.
+
+    All that follows the last layer goes with it, a softmax too: the new file gives logits. It takes RGB pixels, their
+    preprocessing is inside, and it is proved like every export against the cut file followed by the head, on held-out
+    images. `export_classifier` does the same where the file lies where the features were made, with more choices.
+
+    Args:
+        file: The classifier.
+        head: A run on features of this file (``extract --backbone onnx:FILE``), or its folder; or a run on imported
+            features whose backbone was not named, of the same width.
+        out: The bundle's folder.
+        preprocessing: The file's recipe, or a YAML file with it, where neither the run nor the file says it.
+        layer: The last layer, where that is not plain and the run does not say it.
+        input_format: See `export_classifier`.
+        opset: The ONNX operator set; that of the file is brought to it.
+        data: Held-out images for the proof; by default the run's test split.
+        overwrite: Replace an existing bundle.
+
+    Returns:
+        The bundle, opened again with its hashes checked.
+
+    Raises:
+        InputError: The head belongs to another network, or the file, the recipe or an option cannot be used.
+        ParityError: The new file answers otherwise than its parts.
+    """
+    run = head if isinstance(head, Run) else Run.load(head)
+    backbone = _backbone(Path(file), run, preprocessing, layer)
+    return export_classifier(
+        replace(run, record=run.record | {"backbone": backbone}),
+        out=out,
+        input_format=input_format,
+        opset=opset,
+        data=data,
+        overwrite=overwrite,
+    )
+
+
+def _backbone(
+    file: Path, run: Run, preprocessing: str | Path | Preprocessing | None, layer: str | None
+) -> dict[str, Any]:
+    """The record of the file as a backbone; export checks that it is the one of the features."""
+    known: dict[str, Any] | None = run.record["backbone"]
+    if known is None:
+        return load_backbone(f"{ONNX}{file}", preprocessing=preprocessing, layer=layer).record()
+    if "file" not in known:
+        raise InputError(
+            f"{run.path}: its head was trained on features of {known['spec']}, not of an ONNX file; extract with "
+            f"--backbone {ONNX}{file.name} and train again"
+        )
+    for flag, value in (("--preprocessing", preprocessing), ("--layer", layer)):
+        if value is not None:
+            raise InputError(f"{flag}: {value} found, but {run.path} says it itself; leave it out")
+    return known | {"file": str(file)}

@@ -1,0 +1,61 @@
+"""What a person sees of a file."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Column, Table
+
+from .show import LISTED, console, show_json
+
+if TYPE_CHECKING:
+    from .export.file_info import FileInfo
+
+
+def show_info(info: "FileInfo", as_json: bool) -> None:
+    """One row a fact; of long lists of labels the first."""
+    if as_json:
+        show_json(dataclasses.asdict(info))
+        return
+    table = Table("", Column(overflow="fold"), show_header=False)
+    rows = {"bytes": f"{info.bytes:,}", "sha256": info.sha256} | _graph(info.graph or {}) | _metadata(info.metadata)
+    for name, value in rows.items():
+        table.add_row(escape(name), escape(value))
+    console.print(f"[bold]{escape(info.path)}[/]")
+    console.print(table)
+
+
+def _graph(graph: dict[str, Any]) -> dict[str, str]:
+    if not graph:
+        return {}
+    layer = graph["last_layer"]
+    found = layer.get("not_found") or (
+        f"{layer['name']} ({layer['operator']}), {layer['features']:,} features to {layer['outputs']:,} outputs, then "
+        f"{('no softmax', 'a softmax', 'two softmaxes')[min(2, layer['softmaxes'])]}"
+    )
+    return {
+        "inputs": _values(graph["inputs"]),
+        "outputs": _values(graph["outputs"]),
+        "opset": ", ".join(f"{domain} {version}" for domain, version in graph["opsets"].items()),
+        "IR version": str(graph["ir_version"]),
+        "producer": graph["producer"] or "not said",
+        "parameters": f"{graph['parameters']:,}",
+        "last layer": found,
+    }
+
+
+def _values(values: list[dict[str, Any]]) -> str:
+    return "\n".join(f"{value['name']} {value['dtype']} {value['shape']}" for value in values)
+
+
+def _metadata(metadata: dict[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in metadata.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_text(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        more = f" ... and {len(value) - LISTED:,} more (--json has all)" if len(value) > LISTED else ""
+        return ", ".join(str(one) for one in value[:LISTED]) + more
+    return str(value)
