@@ -1,10 +1,8 @@
 """What happens to each class, and which classes are taken for one another."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, triu
 
 from ...export.accuracy import wilson_intervals
 from .row_scores import Array, RowScores
@@ -63,17 +61,22 @@ def class_table(scores: RowScores, *, k: int = 5) -> ClassTable:
         scores: Of rows with one right class each.
         k: Of ``topk``.
     """
-    classes, n = scores.classes, _rows_of_classes(scores, np.ones(len(scores), dtype=bool))
+    n = _rows_of_classes(scores, np.ones(len(scores), dtype=bool))
     top1, topk = (_rows_of_classes(scores, scores.correct(one)) for one in (1, k))
-    wrong = _mistakes(scores)[classes]
-    mistaken = wrong.max(axis=1).toarray().ravel()
+    labels, answers = _mistakes(scores)
+    pairs, counts = np.unique(labels * scores.num_logits + answers, return_counts=True)
+    labels, answers = np.divmod(pairs, scores.num_logits)
+    order = np.lexsort((answers, -counts, labels))
+    missed, worst = np.unique(labels[order], return_index=True)
+    mistaken_for, mistaken = np.full(scores.num_logits, -1), np.zeros(scores.num_logits, dtype=np.int64)
+    mistaken_for[missed], mistaken[missed] = answers[order][worst], counts[order][worst]
     return ClassTable(
-        classes,
+        scores.classes,
         n,
         *_shares(top1, n),
         *_shares(topk, n),
-        mistaken_for=np.where(mistaken > 0, wrong.argmax(axis=1), -1),
-        mistaken=mistaken,
+        mistaken_for=mistaken_for[scores.classes],
+        mistaken=mistaken[scores.classes],
     )
 
 
@@ -84,16 +87,14 @@ def confused_pairs(scores: RowScores, *, limit: int | None = None) -> ConfusedPa
         scores: Of rows with one right class each.
         limit: Give only that many pairs, those of most mistakes.
     """
-    wrong = _mistakes(scores)
-    both = triu(wrong + wrong.T, k=1, format="coo")
-    low, high = both.row.astype(np.int64), both.col.astype(np.int64)
-    order = np.lexsort((high, low, -both.data))[:limit]
-    low, high = low[order], high[order]
-    down, up = wrong[low, high], wrong[high, low]
-    swap = up > down
-    return ConfusedPairs(
-        np.where(swap, high, low), np.where(swap, low, high), np.maximum(down, up), np.minimum(down, up)
-    )
+    labels, answers = _mistakes(scores)
+    low, high = np.minimum(labels, answers), np.maximum(labels, answers)
+    pairs, place, counts = np.unique(low * scores.num_logits + high, return_inverse=True, return_counts=True)
+    upward = np.bincount(place, weights=labels < answers, minlength=len(pairs)).astype(np.int64)
+    order = np.lexsort((pairs, -counts))[:limit]
+    (low, high), up, down = np.divmod(pairs[order], scores.num_logits), upward[order], (counts - upward)[order]
+    first, second = np.where(up >= down, (low, high), (high, low))
+    return ConfusedPairs(first, second, np.maximum(up, down), np.minimum(up, down))
 
 
 def _rows_of_classes(scores: RowScores, rows: Array) -> Array:
@@ -105,9 +106,7 @@ def _shares(hits: Array, n: Array) -> tuple[Array, Array, Array]:
         return hits / n, *wilson_intervals(hits, n)
 
 
-def _mistakes(scores: RowScores) -> Any:
-    """``(C, C)`` sparse int64: rows of a class by their wrong first answer; rows with NaN have none."""
+def _mistakes(scores: RowScores) -> tuple[Array, Array]:
+    """Right class and first answer, int64, of the rows whose first answer is wrong; rows with NaN have none."""
     wrong = scores.answered & ~scores.correct()
-    where = scores.labels[wrong], scores.topk_indices[wrong, 0]
-    ones = np.ones(int(wrong.sum()), dtype=np.int64)
-    return coo_array((ones, where), shape=(scores.num_logits, scores.num_logits)).tocsr()
+    return scores.labels[wrong].astype(np.int64), scores.topk_indices[wrong, 0].astype(np.int64)

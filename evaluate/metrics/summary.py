@@ -106,7 +106,7 @@ def summarize(scores: RowScores, *, ks: Sequence[int] = KS) -> Summary:
         top={k: top_k(scores.ranks, k, num_classes) for k in ks},
         mean_recall=None if several else mean_recall(scores.labels, correct),
         empty_classes=None if several else num_classes - int(np.count_nonzero(labels)),
-        nll=float(-own.mean()) if some and not several else None,
+        nll=float(abs(own.mean())) if some and not several else None,
         brier=float((squares - 2 * np.exp(own) + 1).mean()) if some and not several else None,
         ece=reliability(scores.confidences, correct).ece if some else None,
         ece_mass=reliability(scores.confidences, correct, equal="mass").ece if some else None,

@@ -1,0 +1,134 @@
+"""Batches, class subsets, several right classes, rows without one."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from adversarial_rows import broken, few, many, rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headsmith.evaluate.metrics import Scorer, score_rows, summarize
+from headsmith.evaluate.metrics.row_scores import COLUMNS
+from headsmith.models import InputError
+
+
+def scored(logits, labels, **options):
+    scorer = Scorer(np.shape(logits)[1], **options)
+    scorer.add(np.asarray(logits, dtype=np.float32), np.asarray(labels))
+    return scorer
+
+
+@given(rows(broken), st.integers(1, 5))
+def test_nothing_depends_on_the_batches(case, size):
+    logits, labels = case
+    scorer = Scorer(logits.shape[1])
+    for start in range(0, len(labels), size):
+        scorer.add(logits[start : start + size], labels[start : start + size])
+    found, expected = scorer.scores(), score_rows(logits, labels)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert scorer.rows.tolist() == list(range(len(labels)))
+
+
+def test_logits_are_not_kept():
+    logits, labels = many(rows=500, classes=1000)
+    scorer = Scorer(1000)
+    scorer.add(logits, labels)
+    tracemalloc.start()
+    for _ in range(10):
+        scorer.add(logits, labels)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 5000 * 120
+
+
+def test_a_subset_of_the_classes():
+    """Case B13: among all classes the answer is wrong, among those of the held-out set it is right."""
+    logits, labels = [[9, 1, 0, 2, 0]], [3]
+    everything = summarize(scored(logits, labels).scores(), ks=(1,)).columns()
+    subset = summarize(scored(logits, labels, classes=np.array([1, 3])).scores(), ks=(1,)).columns()
+    assert (everything["top1"], subset["top1_of_2"]) == (0, 1)
+    assert not everything.keys() & subset.keys()
+
+
+@given(rows(broken, min_classes=3), st.data())
+def test_a_subset_is_the_whole_without_the_other_columns(case, data):
+    logits, _ = case
+    classes = np.array(sorted(data.draw(st.sets(st.integers(0, logits.shape[1] - 1), min_size=1))))
+    labels = data.draw(st.lists(st.integers(0, len(classes) - 1), min_size=len(logits), max_size=len(logits)))
+    found = scored(logits, classes[labels], classes=classes).scores()
+    expected = score_rows(logits[:, classes], np.array(labels))
+    assert found.ranks.tolist() == expected.ranks.tolist()
+    assert found.labels.tolist() == classes[labels].tolist()
+    known = expected.answered
+    assert found.topk_indices[known].tolist() == classes[expected.topk_indices[known]].tolist()
+    np.testing.assert_array_equal(found.topk_scores, expected.topk_scores)
+
+
+@given(rows(few, min_classes=2), st.data())
+def test_any_of_several_right_classes_is_right(case, data):
+    logits, _ = case
+    classes = logits.shape[1]
+    sets = [data.draw(st.sets(st.integers(0, classes - 1))) for _ in logits]
+    table = np.full((len(sets), classes), -1)
+    for row, right in zip(table, sets, strict=True):
+        row[: len(right)] = data.draw(st.permutations(sorted(right)))
+    scorer = scored(logits, table)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    expected = [min(order[row].tolist().index(one) for one in right) for row, right in enumerate(sets) if right]
+    assert scorer.rows.tolist() == [row for row, right in enumerate(sets) if right]
+    assert scorer.seen == len(sets)
+    if expected:
+        assert scorer.scores().ranks.tolist() == expected
+
+
+def test_figures_that_need_one_right_class_are_left_out_where_there_are_several():
+    found = summarize(scored([[3, 1, 0], [0, 1, 2]], [[1, 0], [1, -1]]).scores(), ks=(1, 2))
+    assert [found.top[k].correct for k in (1, 2)] == [1, 2]
+    assert (found.nll, found.brier, found.mean_recall, found.label_share) == (None, None, None, None)
+    assert found.ece is not None
+
+
+def test_rows_without_a_right_class_are_left_out_and_counted():
+    """Case B47: the last of four rows is ignored; top-4 of 4 classes is 1, one first answer of three is right."""
+    logits = np.eye(4)[[3, 0, 0, 0]]
+    scorer = scored(logits, [3, 2, 1, -1])
+    found = summarize(scorer.scores(), ks=(1, 4))
+    assert (found.n, scorer.seen) == (3, 4)
+    assert (found.top[1].value, found.top[4].value) == (pytest.approx(1 / 3), 1)
+    assert scorer.rows.tolist() == [0, 1, 2]
+
+
+def test_no_row_has_a_right_class():
+    with pytest.raises(InputError, match="none of 2 rows has a right class"):
+        scored([[0, 1], [1, 0]], [-1, -1]).scores()
+    with pytest.raises(InputError, match="none of 0 rows"):
+        Scorer(3).scores()
+
+
+def test_labels_beyond_the_outputs():
+    """Case B50."""
+    scorer = Scorer(5)
+    scorer.add(np.zeros((2, 5), dtype=np.float32), np.array([0, 4]))
+    with pytest.raises(InputError, match=r"labels: 269 found in row 3, expected one of 0\.\.4"):
+        scorer.add(np.zeros((2, 5), dtype=np.float32), np.array([0, 269]))
+    with pytest.raises(InputError, match="labels: -2 found in row 2"):
+        scorer.add(np.zeros((1, 5), dtype=np.float32), np.array([-2]))
+
+
+def test_a_label_outside_the_subset():
+    with pytest.raises(InputError, match="labels: 0 found in row 1, expected one of the 2 classes of the subset"):
+        scored([[1, 2, 3]] * 2, [2, 0], classes=np.array([1, 2]))
+
+
+@pytest.mark.parametrize("classes", [[], [-1, 2], [3]])
+def test_a_subset_of_other_classes(classes):
+    with pytest.raises(InputError, match=r"class subset: .* expected some of 0\.\.2"):
+        Scorer(3, classes=np.array(classes, dtype=np.int64))
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 5), (2,)])
+def test_logits_of_another_shape(shape):
+    with pytest.raises(InputError, match=r"logits: shape .* expected \(2, 5\)"):
+        Scorer(5).add(np.zeros(shape, dtype=np.float32), np.array([0, 1]))

@@ -1,0 +1,84 @@
+"""Paired tests and intervals beside statsmodels, SciPy and published tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+from statsmodels.stats.contingency_tables import mcnemar
+
+from headsmith.evaluate.statistics import bootstrap_difference, newcombe, paired_difference
+
+counts = st.tuples(*[st.integers(0, 40)] * 4).filter(any)
+
+
+def arrays(both, only_first, only_second, neither):
+    """Two columns of bool with these counts."""
+    pairs = [(True, True)] * both + [(True, False)] * only_first + [(False, True)] * only_second
+    return np.array(pairs + [(False, False)] * neither).T
+
+
+@given(counts)
+def test_mcnemar_is_statsmodels(table):
+    both, ahead, behind, neither = table
+    found = paired_difference(*arrays(*table))
+    assert (found.n, found.both, found.only_first, found.only_second) == (sum(table), both, ahead, behind)
+    assert found.p == pytest.approx(mcnemar([[both, ahead], [behind, neither]], exact=True).pvalue)
+    assert found.difference == pytest.approx((ahead - behind) / sum(table))
+
+
+@pytest.mark.parametrize(
+    ("table", "low", "high"),
+    [
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((18, 12, 2, 18), 0.0562, 0.3290),
+        ((53, 0, 0, 1), -0.0729, 0.0729),
+        ((0, 30, 0, 0), 0.8395, 1.0),
+    ],
+)
+def test_intervals_that_newcombe_published(table, low, high):
+    """Method 10 of Newcombe (1998), Improved confidence intervals ... based on paired data, table III."""
+    assert newcombe(*table) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+@given(counts)
+def test_the_interval_holds_the_difference_and_turns_with_it(table):
+    both, ahead, behind, neither = table
+    low, high = newcombe(*table)
+    assert -1 - 1e-9 <= low <= (ahead - behind) / sum(table) <= high <= 1 + 1e-9
+    assert newcombe(both, behind, ahead, neither) == (pytest.approx(-high), pytest.approx(-low))
+
+
+def test_other_rows():
+    with pytest.raises(ValueError, match="the same rows"):
+        paired_difference(np.ones(3, dtype=bool), np.ones(2, dtype=bool))
+
+
+def test_the_bootstrap_is_scipys():
+    """The same interval as drawing rows; both are of 10,000 draws, so they agree within a few of their errors."""
+    first, second = arrays(50, 30, 15, 25)
+    found = bootstrap_difference(first, second)
+    expected = bootstrap(
+        (first.astype(float), second.astype(float)),
+        lambda one, two, axis: (one - two).mean(axis=axis),
+        paired=True,
+        method="percentile",
+        n_resamples=10_000,
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    assert found == (pytest.approx(expected.low, abs=0.01), pytest.approx(expected.high, abs=0.01))
+    assert bootstrap_difference(first, second) == found
+
+
+def test_the_bootstrap_of_equal_classifiers():
+    same = np.array([True, False, True])
+    assert bootstrap_difference(same, same) == (0, 0)
+
+
+def test_the_bootstrap_of_many_rows_is_normal():
+    """Standard error of a paired difference: sqrt((b + c - (b - c)^2 / n)) / n."""
+    first, second = arrays(600_000, 60_000, 40_000, 300_000)
+    low, high = bootstrap_difference(first, second)
+    error = (100_000 - 20_000**2 / 1e6) ** 0.5 / 1e6
+    assert low == pytest.approx(0.02 - 1.96 * error, abs=0.1 * error)
+    assert high == pytest.approx(0.02 + 1.96 * error, abs=0.1 * error)
