@@ -40,7 +40,7 @@ def evaluate_classifier(
     Decoding runs in threads beside the session and is not counted in its images a second.
 
     Args:
-        bundle: A bundle, or its folder.
+        bundle: A bundle, its folder, or ``hf:USER/REPO`` on the Hugging Face hub.
         data: Held-out images: a folder of class folders, a source with a test split, or the training's own source,
             of which the held-out part is taken. For a head alone: a feature set.
         out: Folder for ``results.json``, ``results.csv`` and ``predictions.csv``; ``None`` is ``results/NAME`` in the
@@ -75,7 +75,7 @@ def evaluate_classifier(
             strict=strict,
         )
     measured = measure(model, held_out, batch_size, keep_logits=save_logits)
-    folder = Path("results", bundle.path.resolve().name) if out is None else Path(out)
+    folder = Path("results", bundle.name) if out is None else Path(out)
     result = _result(bundle, model, held_out, measured, batch_size, folder)
     write_results(folder, result, measured, bundle.class_names)
     return result
@@ -90,7 +90,7 @@ def _result(
         raise InputError(f"{bundle.path}: a classifier without classes")
     recipe = None if bundle.manifest["preprocessing"] is None else bundle.preprocessing
     return EvalResult(
-        model=str(bundle.path),
+        model=bundle.source,
         file=FILE,
         n=n,
         top1=top1.value,

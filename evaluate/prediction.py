@@ -41,7 +41,7 @@ def predict(
     """Name the best labels of images with a bundle's ONNX file.
 
     Args:
-        bundle: A bundle, or its folder.
+        bundle: A bundle, its folder, or ``hf:USER/REPO`` on the Hugging Face hub.
         images: Image files; each is decoded as in training and evaluation.
         k: Labels an image.
         provider: ``cpu`` or ``cuda``; it runs, or it is an error.

@@ -11,7 +11,7 @@ class EvalResult:
     """One file, measured on one held-out set.
 
     Attributes:
-        model: The bundle's folder.
+        model: The bundle's folder, or where on the hub it is.
         file: The file that was run.
         n: Inputs that were scored.
         top1: Share of inputs whose label has the highest logit.

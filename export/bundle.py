@@ -6,10 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from ..models.errors import InputError
+from ..models.errors import DamagedFileError, InputError
 from ..models.files import read_json, sha256_file
 from ..models.preprocessing import Preprocessing
 from .formats import FORMATS, open_model
+from .hub import local_folder
 from .labels import check_labels
 from .runtime import Model
 
@@ -25,10 +26,17 @@ class Bundle:
     Attributes:
         path: The folder.
         manifest: What ``manifest.json`` holds.
+        source: What it was loaded from: the folder, or ``hf:USER/REPO``.
     """
 
     path: Path
     manifest: dict[str, Any]
+    source: str
+
+    @property
+    def name(self) -> str:
+        """What it is called: the last part of `source`."""
+        return Path(self.source).resolve().name
 
     @property
     def class_names(self) -> list[str]:
@@ -52,13 +60,16 @@ class Bundle:
         return bool(self.manifest["input"]["format"] == "features")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, source: str | Path) -> Self:
         """Open a bundle and check that its parts belong together.
+
+        Args:
+            source: Its folder, or ``hf:USER/REPO`` on the Hugging Face hub; see `headsmith.export.hub`.
 
         Raises:
             InputError: A part is missing, damaged or of another bundle, or the labels are not one an output.
         """
-        path = Path(path)
+        path = local_folder(str(source))
         if not path.is_dir():
             raise InputError(f"{path}: no such bundle; `headsmith export` makes one")
         manifest = read_json(path / MANIFEST)
@@ -67,7 +78,7 @@ class Bundle:
                 f"{path / MANIFEST}: format {manifest.get('format')!r} {manifest.get('format_version')!r}, expected "
                 f"{FORMAT!r} {FORMAT_VERSION}; export it again"
             )
-        bundle = cls(path, manifest)
+        bundle = cls(path, manifest, str(source))
         bundle._check_files()
         check_labels(bundle.class_names, manifest["head"]["num_classes"], str(path / MANIFEST))
         if read_labels(path / LABELS) != bundle.class_names:
@@ -96,15 +107,15 @@ class Bundle:
         for name, expected in self.manifest["files"].items():
             file = self.path / name
             if not file.is_file():
-                raise InputError(f"{file}: missing, but {MANIFEST} lists it; export it again")
+                raise DamagedFileError(f"{file}: missing, but {MANIFEST} lists it; export it again")
             size = file.stat().st_size
             if size != expected["bytes"]:
-                raise InputError(
+                raise DamagedFileError(
                     f"{file}: {size} bytes, {MANIFEST} says {expected['bytes']}: truncated or from another bundle; "
                     "export it again"
                 )
             if sha256_file(file) != expected["sha256"]:
-                raise InputError(
+                raise DamagedFileError(
                     f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
                     "export it again"
                 )

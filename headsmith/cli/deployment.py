@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .app import app
-from .shared import ImageColumn, Json, LabelColumn, Out, Overwrite, Provider, Strict, Threads
+from .shared import Bundle, ImageColumn, Json, LabelColumn, Out, Overwrite, Provider, Strict, Threads
 
 
 class Format(StrEnum):
@@ -69,7 +69,7 @@ def export(
 
 @app.command()
 def evaluate(
-    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    bundle: Bundle,
     data: Annotated[
         str,
         typer.Option(
@@ -112,7 +112,7 @@ def evaluate(
 
 @app.command()
 def predict(
-    bundle: Annotated[Path, typer.Argument(help="Bundle that `headsmith export` made.")],
+    bundle: Bundle,
     images: Annotated[list[Path], typer.Argument(help="Image files.")],
     k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
     provider: Provider = "cpu",

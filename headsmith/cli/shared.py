@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+Bundle = Annotated[
+    str, typer.Argument(help="Bundle that `headsmith export` made, or hf:USER/REPO on the Hugging Face hub.")
+]
 Out = Annotated[Path, typer.Option(help="Folder to make.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace a folder that exists.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
