@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..export.accuracy import ranks
 from ..export.held_out import Batch, HeldOut
 from ..export.parity import follows_logits
 from ..export.runtime import Array, Model, Outputs
 from ..models.errors import InputError
+from ..trainer.accuracy import ranks
 from ..trainer.progress import progress
 
 

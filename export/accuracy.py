@@ -66,25 +66,6 @@ def wilson_intervals(correct: np.ndarray[Any, Any], n: np.ndarray[Any, Any]) -> 
     return low, high
 
 
-def ranks(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Ranks:
-    """How many classes come before the label of each row; equal scores go by class index, the lower first.
-
-    Args:
-        logits: ``(N, C)``.
-        labels: ``(N,)`` integers in 0..C-1.
-
-    Returns:
-        ``(N,)`` int64. C for a row that holds NaN, whatever its label: such a row is wrong for every k.
-    """
-    own = np.take_along_axis(logits, labels[:, None], axis=1)
-    found = (logits > own).sum(axis=1, dtype=np.int64)
-    shared = np.flatnonzero((logits == own).sum(axis=1, dtype=np.int32) > 1)
-    earlier = np.arange(logits.shape[1]) < labels[shared, None]
-    found[shared] += ((logits[shared] == own[shared]) & earlier).sum(axis=1)
-    found[np.isnan(logits).any(axis=1)] = logits.shape[1]
-    return found
-
-
 def top_k(label_ranks: Ranks, k: int, num_classes: int) -> Share | None:
     """Top-k accuracy from the ranks of the labels; ``None`` where fewer than k classes exist."""
     if k > num_classes:

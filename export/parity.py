@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
-from ..trainer.accuracy import label_ranks
+from ..trainer.accuracy import ranks
 from .runtime import Array, Outputs
 
 TOLERANCE = 1e-3
@@ -217,6 +216,6 @@ def follows_logits(outputs: Outputs) -> Array:
         (scores[:, :-1] == scores[:, 1:]) & (indices[:, :-1] < indices[:, 1:])
     )
     # k answers in falling order, of which the last is the k-th of all: they are the k best.
-    last = label_ranks(torch.from_numpy(outputs.logits), torch.from_numpy(indices[:, -1])).numpy()
+    last = ranks(outputs.logits, indices[:, -1])
     follows: Array = falling.all(1) & (last == indices.shape[1] - 1)
     return follows

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from ..models.errors import InputError
+from ..trainer.accuracy import ranks
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.progress import progress
-from .accuracy import Share, ranks, top_k
+from .accuracy import Share, top_k
 from .classifier import Classifier
 from .errors import ParityError
 from .held_out import Batch, HeldOut, HeldOutImages

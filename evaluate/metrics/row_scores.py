@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...export.accuracy import ranks
+from ...trainer.accuracy import ranks
 
 Array = np.ndarray[Any, Any]
 

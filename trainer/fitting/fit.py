@@ -182,9 +182,11 @@ class Fit:
         with progress(title, total * images, "images", done=self.done * images, shown=not self.processes.rank) as show:
             self._write(metrics, self.selection.histories)
             while self.done < total and any(self.selection.active):
-                losses = self._epoch(show)
+                sums = self._epoch(show)
+                scores = self._scored()  # launched while the device still works on the epoch
+                losses = (sums.double() / self.epochs.images).tolist()
                 self.seconds = before + time.perf_counter() - start
-                new = self._score(losses)
+                new = self._rows_of(losses, scores)
                 self._write(metrics, new, append=True)
                 show(0, self.selection.status())
                 if checkpoint is not None and not self.processes.rank and any(self.selection.active):
@@ -214,20 +216,24 @@ class Fit:
             for head, config in enumerate(self.configs)
         ]
 
-    def _epoch(self, show: Callable[..., None]) -> list[float]:
+    def _epoch(self, show: Callable[..., None]) -> Tensor:
+        """Go through the next epoch; sums of the losses ``(H,)``."""
         self.done += 1
         losses = self.epochs.run(self.done, lambda images: show(images, self.selection.status()))
         self.processes.sum(losses)
-        return (losses.double() / self.epochs.images).tolist()
+        return losses
 
-    def _score(self, losses: list[float]) -> list[list[dict[str, Any]]]:
+    def _scored(self) -> Split | None:
+        """Ranks ``(H, N)`` and mean losses ``(H,)`` on the validation split, if there is one, on the device."""
+        if "val" not in self.rows:
+            return None
+        with tf32(self.processes.device):
+            return label_ranks_of(self.bank, self.epochs.state(), self.rows["val"], self.processes)
+
+    def _rows_of(self, losses: list[float], scored: Split | None) -> list[list[dict[str, Any]]]:
         """The epoch's row, in a list, of every head that is still active; an empty list for the others."""
         state = self.epochs.state()
-        scores: list[Split] = []
-        if "val" in self.rows:
-            with tf32(self.processes.device):
-                ranks, val_losses = label_ranks_of(self.bank, state, self.rows["val"], self.processes)
-            scores = list(zip(ranks.cpu(), val_losses.cpu(), strict=True))
+        scores = list(zip(*(values.cpu() for values in scored), strict=True)) if scored else []
         new: list[list[dict[str, Any]]] = [[] for _ in losses]
         for head in [head for head, active in enumerate(self.selection.active) if active]:
             row: dict[str, Any] = {"epoch": self.done, "loss": losses[head], "seconds": round(self.seconds, 3)}

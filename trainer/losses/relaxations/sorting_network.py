@@ -13,9 +13,12 @@ from .networks import network
 UNREACHED = -1e30
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[list[float]]]]]:
     return _cached_schedule(method, n, k)
+
+
+# What torch.compiler.assume_constant_result does; it would import torch's compiler, which takes seconds.
+_schedule._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @cache
