@@ -34,6 +34,7 @@ def test_half_features_on_a_cpu_take_the_dtype_of_the_weights():
 
 
 @cuda
+@pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")  # torch's backward thread opens its context itself
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize(("features", "weight"), SHAPES)
