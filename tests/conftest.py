@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import onnx
 import pytest
 import timm
 import torch
+import yaml
 from filelock import FileLock
 from PIL import Image
 
@@ -88,3 +90,37 @@ def glyph_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not (root / "demo" / "12" / "demo.png").exists():  # written last
             run_demo(root / "demo", quick=True, classes=12)
     return root / "demo" / "12"
+
+
+@pytest.fixture(scope="session")
+def onnx_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function: a graph in onnx's own text form, and its weights by name, to a file.
+
+    ``images`` are what the first line declares; weights of a shape are random.
+    """
+
+    def make(graph: str, *, opset: int = 13, ir: int = 8, **weights: tuple[int, ...] | np.ndarray) -> Path:
+        model = onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}]> net {graph}')
+        random = np.random.default_rng(0)
+        for name, value in weights.items():
+            array = random.normal(size=value).astype(np.float32) if isinstance(value, tuple) else value
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        path = tmp_path_factory.mktemp("onnx") / "zoo.onnx"
+        onnx.save_model(model, path)
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function: changes to a Caffe-like recipe for images of 8 x 8 pixels, to a YAML file."""
+
+    def make(**changes: object) -> Path:
+        recipe = {"resize_mode": "shortest", "resize_size": 9, "crop_size": 8, "interpolation": "bilinear", "scale": 1}
+        recipe |= {"channel_order": "bgr", "mean": [103.939, 116.779, 123.68], "std": 58.0} | changes
+        path = tmp_path_factory.mktemp("recipe") / "recipe.yaml"
+        path.write_text(yaml.safe_dump({key: value for key, value in recipe.items() if value is not None}))
+        return path
+
+    return make

@@ -1,0 +1,312 @@
+"""ONNX files as backbones: what they give, and what is refused."""
+
+import shutil
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+from headsmith.models import (
+    InputError,
+    Linear,
+    Normalize,
+    Preprocessing,
+    backbone_classifier,
+    backbone_from_record,
+    load_backbone,
+)
+from headsmith.models.onnx_backbone import layout_of
+from headsmith.models.recipe_file import read_recipe
+
+HEAD = "scores = Gemm<transB=1>(f, w, b)"
+BODY = f"c = Conv(images, k) r = Relu(c) p = GlobalAveragePool(r) f = Flatten(p) {HEAD}"
+WEIGHTS = {"k": (4, 3, 1, 1), "w": (5, 4), "b": (5,)}
+
+
+def classifier(shape="N,3,8,8", body=BODY, kind="float"):
+    return f"({kind}[{shape}] images) => ({kind}[N,5] scores) {{ {body} }}"
+
+
+@pytest.fixture(scope="module")
+def zoo(onnx_file):
+    return onnx_file(classifier(), **WEIGHTS)
+
+
+def load(path, recipe, **options):
+    return load_backbone(f"onnx:{path}", preprocessing=recipe, **options)
+
+
+def own_answer(path, images):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
+
+
+def test_features_and_own_classifier_give_the_answer_of_the_file(zoo, recipe_file):
+    backbone = load(zoo, recipe_file())
+    own, images = backbone_classifier(backbone), torch.randn(2, 3, 8, 8)
+    logits = torch.nn.functional.linear(backbone(images), own.weight, own.bias)
+    torch.testing.assert_close(logits, own_answer(zoo, images))
+    assert (backbone.feature_dim, backbone.tap, backbone.parameter_count) == (4, "input of scores", 4 * 3)
+    assert own.names is None
+
+
+def test_a_record_builds_it_again_wherever_the_file_is(zoo, recipe_file, tmp_path):
+    record = load(zoo, recipe_file()).record()
+    assert record["spec"] == "onnx:zoo.onnx"
+    moved = record | {"file": str(shutil.copy(zoo, tmp_path / "moved.onnx"))}
+    again = backbone_from_record(moved)
+    assert again.weights_sha256 == record["weights_sha256"]
+    assert again.preprocessing.to_dict() == record["preprocessing"]
+
+
+def test_a_record_refuses_other_weights(zoo, onnx_file, recipe_file):
+    other = onnx_file(classifier(), **WEIGHTS | {"k": np.ones((4, 3, 1, 1), np.float32)})
+    record = load(zoo, recipe_file()).record() | {"file": str(other)}
+    with pytest.raises(InputError, match=r"onnx:zoo.onnx: weights .*, the features were made with"):
+        backbone_from_record(record)
+
+
+def test_the_head_is_no_part_of_the_identity(zoo, onnx_file, recipe_file):
+    other = onnx_file(classifier(), **WEIGHTS | {"w": np.ones((5, 4), np.float32)})
+    assert load(zoo, recipe_file()).weights_sha256 == load(other, recipe_file()).weights_sha256
+
+
+def test_external_data(zoo, recipe_file, tmp_path):
+    model = onnx.load(zoo)
+    onnx.save_model(model, tmp_path / "big.onnx", save_as_external_data=True, location="big.data", size_threshold=0)
+    inside, beside = load(zoo, recipe_file()), load(tmp_path / "big.onnx", recipe_file())
+    assert inside.weights_sha256 == beside.weights_sha256
+    torch.testing.assert_close(inside.probe, beside.probe)
+    assert torch.equal(backbone_classifier(inside).weight, backbone_classifier(beside).weight)
+
+    (tmp_path / "big.data").rename(tmp_path / "gone.data")
+    with pytest.raises(InputError, match="not a valid ONNX file .*big.data"):
+        load(tmp_path / "big.onnx", recipe_file())
+    (tmp_path / "inner").mkdir()
+    outside = onnx.load(tmp_path / "big.onnx", load_external_data=False)
+    for tensor in outside.graph.initializer:
+        tensor.external_data[0].value = "../gone.data"
+    onnx.save_model(outside, tmp_path / "inner" / "big.onnx")
+    with pytest.raises(InputError, match="points outside the directory"):
+        load(tmp_path / "inner" / "big.onnx", recipe_file())
+
+
+def test_half_precision(onnx_file, recipe_file):
+    half = {name: np.ones(shape, np.float16) / 8 for name, shape in WEIGHTS.items()}
+    path = onnx_file(classifier(kind="float16"), **half)
+    backbone = load(path, recipe_file())
+    expected = torch.relu(Normalize(backbone.preprocessing)(torch.full((1, 3, 8, 8), 200.0)).sum(1) / 8).mean()
+    features = backbone(Normalize(backbone.preprocessing)(torch.full((2, 3, 8, 8), 200.0)))
+    assert features.dtype == torch.float32
+    torch.testing.assert_close(features, expected.expand(2, 4), rtol=1e-3, atol=0)
+
+
+def test_a_fixed_batch_is_freed(onnx_file, recipe_file):
+    """Reshapes that repeat the batch follow it."""
+    flat = BODY.replace("Flatten(p)", "Reshape(p, s)")
+    path = onnx_file(classifier("1,3,8,8", flat), **WEIGHTS, s=np.array([1, 4], np.int64))
+    backbone, images = load(path, recipe_file()), torch.randn(7, 3, 8, 8)
+    own = backbone_classifier(backbone)
+    expected = torch.cat([own_answer(path, image[None]) for image in images])
+    torch.testing.assert_close(torch.nn.functional.linear(backbone(images), own.weight, own.bias), expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("q = Concat<axis=2>(images, token) " + BODY.replace("Conv(images", "Conv(q"), "cannot run images"),
+        (
+            BODY.replace("f = Flatten(p)", "m = ReduceMean<axes=[0]>(p) d = Sub(p, m) f = Flatten(d)"),
+            "depend on those beside it",
+        ),
+    ],
+    ids=["a token for one image", "a mean over the batch"],
+)
+def test_a_batch_that_cannot_be_freed(onnx_file, recipe_file, body, reason):
+    path = onnx_file(classifier("1,3,8,8", body), **WEIGHTS, token=(1, 3, 1, 8))
+    with pytest.raises(InputError, match=f"its batch is fixed and cannot be freed; .*{reason}"):
+        load(path, recipe_file())
+
+
+def test_channels_last_is_seen_in_the_shape(onnx_file, recipe_file):
+    path = onnx_file(
+        classifier("N,8,8,3", "t = Transpose<perm=[0,3,1,2]>(images) " + BODY.replace("Conv(images", "Conv(t")),
+        **WEIGHTS,
+    )
+    backbone = load(path, recipe_file())
+    assert backbone.preprocessing.layout == "nhwc"
+    fed = Normalize(backbone.preprocessing)(torch.zeros(2, 3, 8, 8))
+    assert fed.shape == (2, 8, 8, 3)
+    assert backbone(fed).shape == (2, 4)
+    with pytest.raises(InputError, match="is nhwc, the recipe says nchw"):
+        load(path, recipe_file(layout="nchw"))
+
+
+def test_layouts():
+    assert [layout_of(shape) for shape in ([None, 3, 8, 8], [None, 8, 8, 3], [1, 3, 3, 3], [None] * 4)] == [
+        "nchw",
+        "nhwc",
+        None,
+        None,
+    ]
+
+
+def test_an_ambiguous_layout_must_be_said(onnx_file, recipe_file):
+    path = onnx_file(classifier("1,3,3,3"), **WEIGHTS)
+    with pytest.raises(InputError, match="either layout; say layout: nchw or layout: nhwc"):
+        load(path, recipe_file(crop_size=3))
+    assert load(path, recipe_file(crop_size=3, layout="nchw")).feature_dim == 4
+
+
+def test_a_red_pixel_of_a_caffe_network(recipe_file):
+    recipe = read_recipe(recipe_file(std=1), "nchw")
+    red = torch.tensor([255.0, 0.0, 0.0]).view(1, 3, 1, 1)
+    torch.testing.assert_close(Normalize(recipe)(red).flatten(), torch.tensor([-103.939, -116.779, 131.320]))
+
+
+def test_a_background_class_is_dropped(onnx_file, recipe_file):
+    """1001 outputs, the first of which is no class: without the option both numbers are told apart at the start."""
+    path = onnx_file(classifier().replace("N,5", "N,1001"), **WEIGHTS | {"w": (1001, 4), "b": (1001,)})
+    whole = backbone_classifier(load(path, recipe_file()))
+    backbone = load(path, recipe_file(), drop_background=True)
+    own, images = backbone_classifier(backbone), torch.randn(2, 3, 8, 8)
+    assert (len(whole.bias), len(own.bias)) == (1001, 1000)
+    logits = torch.nn.functional.linear(backbone(images), own.weight, own.bias)
+    torch.testing.assert_close(logits, own_answer(path, images)[:, 1:])
+    assert backbone_from_record(backbone.record()).source.classifier.out_features == 1000
+
+
+def test_an_exported_file_is_a_backbone_without_a_recipe(tiny_bundle, tiny_run):
+    """Normalisation is inside; what is left is the head that was trained, with its labels."""
+    backbone = load_backbone(f"onnx:{tiny_bundle.path / 'model.onnx'}")
+    original = backbone_from_record(tiny_run.record["backbone"])
+    pixels = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
+    with torch.inference_mode():
+        expected = original(Normalize(original.preprocessing)(pixels))
+    torch.testing.assert_close(backbone(Normalize(backbone.preprocessing)(pixels)), expected, atol=1e-5, rtol=1e-4)
+    assert backbone.preprocessing.crop_size == original.preprocessing.crop_size
+    own, head = backbone_classifier(backbone), tiny_run.head.folded()
+    assert isinstance(head, Linear)
+    torch.testing.assert_close(own.weight, head.weight.detach())
+    assert own.names == (tuple(tiny_run.class_names),)
+
+
+def damaged(zoo, keep):
+    path = zoo.with_name("damaged.onnx")
+    path.write_bytes(zoo.read_bytes()[:keep])
+    return path
+
+
+@pytest.mark.parametrize("keep", [0, 40, -20])
+def test_a_damaged_file(zoo, recipe_file, keep):
+    with pytest.raises(InputError, match=r"damaged.onnx: not a valid ONNX file"):
+        load(damaged(zoo, keep), recipe_file())
+
+
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [
+        ({"opset": 99}, "opset 99, onnxruntime .* takes up to [0-9]+"),
+        ({"ir": 99}, "ir_version 99 .* checker's .[0-9]+"),
+    ],
+)
+def test_a_file_that_is_too_new(onnx_file, recipe_file, versions, message):
+    path = onnx_file("(float[N,3,8,8] images) => (float[N,5] scores) { " + BODY + " }", **WEIGHTS)
+    model = onnx.load(path)
+    model.opset_import[0].version = versions.get("opset", 13)
+    model.ir_version = versions.get("ir", 8)
+    onnx.save_model(model, path)
+    with pytest.raises(InputError, match=message):
+        load(path, recipe_file())
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (
+            classifier()
+            .replace("images)", "images, float[N,4] other)")
+            .replace("Gemm<transB=1>(f", "Gemm<transB=1>(q")
+            .replace(" scores =", " q = Add(f, other) scores ="),
+            "inputs images, other; expected one, the images",
+        ),
+        (
+            classifier("N,8,8", "e = Unsqueeze(images, one) " + BODY.replace("images", "e")),
+            r"shape \[N,8,8\], expected",
+        ),
+        (classifier("N,3,16,16"), "takes images of 16 x 16 pixels, the recipe crops 8 x 8; set crop_size"),
+        (
+            classifier()
+            .replace("float[N,3", "int64[N,3")
+            .replace("c = Conv(images", "x = Cast<to=1>(images) c = Conv(x"),
+            "takes INT64",
+        ),
+    ],
+    ids=["several inputs", "three axes", "another size", "whole numbers"],
+)
+def test_a_file_that_is_no_image_classifier(onnx_file, recipe_file, graph, message):
+    path = onnx_file(graph, **WEIGHTS, one=np.array([1], np.int64))
+    with pytest.raises(InputError, match=message):
+        load(path, recipe_file())
+
+
+def test_features_of_another_width_than_the_layer_takes(onnx_file, recipe_file):
+    """Without its pooling a convolution's input is no feature vector."""
+    path = onnx_file(classifier(body="c = Conv(images, w, b) scores = Flatten(c)"), w=(5, 3, 1, 1), b=(5,))
+    with pytest.raises(InputError, match=r"features of shape \(2, 192\) before a layer that takes 3"):
+        load(path, recipe_file())
+
+
+def test_a_recipe_is_never_guessed(zoo):
+    with pytest.raises(InputError, match="does not say how images are preprocessed, and that is never guessed"):
+        load_backbone(f"onnx:{zoo}")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoint": "w.pth"}, "--checkpoint: w.pth found; an ONNX file has its own weights"),
+        ({"image_size": 64}, "--image-size: 64 found"),
+    ],
+)
+def test_options_of_other_backbones(zoo, options, message):
+    with pytest.raises(InputError, match=message):
+        load_backbone(f"onnx:{zoo}", **options)
+
+
+@pytest.mark.parametrize(("name", "value"), [("layer", "fc"), ("drop_background", True), ("preprocessing", "x.yaml")])
+def test_options_of_onnx_files_only(name, value):
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')}: only for --backbone onnx:FILE"):
+        load_backbone("timm:test_resnet", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale": None}, "scale missing; a recipe is never guessed"),
+        ({"means": 3}, r"means is not known; .*did you mean mean\?"),
+        ({"mean": [1, 2]}, "mean holds 2 numbers, expected 1 or 3"),
+        ({"std": 0}, "std holds 0, expected more than 0"),
+        ({"crop_size": 8.5}, "crop_size holds 8.5, expected whole pixels"),
+        ({"scale": "1/255"}, "scale holds '1/255', expected a number"),
+        ({"channel_order": "BGR"}, "channel_order: 'BGR' is not known"),
+    ],
+)
+def test_a_recipe_that_cannot_be_read(recipe_file, changes, message):
+    with pytest.raises(InputError, match=message):
+        read_recipe(recipe_file(**changes), "nchw")
+
+
+def test_a_recipe_file_holds_keys(tmp_path):
+    (tmp_path / "list.yaml").write_text("[1, 2]")
+    with pytest.raises(InputError, match="holds list, expected keys such as resize_size"):
+        read_recipe(tmp_path / "list.yaml", "nchw")
+
+
+def test_a_whole_recipe_file_is_the_recipe(tmp_path):
+    recipe = Preprocessing("exact", (40, 30), (32, 24), "bicubic", (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), layout="nhwc")
+    path = tmp_path / "recipe.yaml"
+    path.write_text(str(recipe.to_dict()).replace("True", "true"))
+    assert read_recipe(path, None) == recipe
