@@ -7,6 +7,7 @@ from .row_scores import RowScores, score_rows
 from .scorer import Scorer
 from .selective import Selective, selective
 from .summary import Summary, summarize, summarize_groups
+from .truth import right_classes
 
 __all__ = [
     "Agreement",
@@ -21,6 +22,7 @@ __all__ = [
     "class_table",
     "confused_pairs",
     "reliability",
+    "right_classes",
     "score_rows",
     "selective",
     "summarize",

@@ -18,7 +18,7 @@ class ClassTable:
         top1: float64, the share of them whose first answer is right (the class's recall); NaN without rows.
         top1_low: float64, lower end of its 95 % Wilson interval; 0 without rows.
         top1_high: float64, upper end; 1 without rows.
-        topk: float64, the share of them with the class among the k best answers.
+        topk: float64, the share of them with the class among the k best answers; NaN with fewer than k classes too.
         topk_low: float64, lower end of its interval.
         topk_high: float64, upper end.
         mistaken_for: int64, the most frequent wrong first answer, of equally frequent ones the lowest; -1 for none.
@@ -61,6 +61,7 @@ def class_table(scores: RowScores, *, k: int = 5) -> ClassTable:
         scores: Of rows with one right class each.
         k: Of ``topk``.
     """
+    applies = k <= len(scores.classes)
     n = _rows_of_classes(scores, np.ones(len(scores), dtype=bool))
     top1, topk = (_rows_of_classes(scores, scores.correct(one)) for one in (1, k))
     labels, answers = _mistakes(scores)
@@ -74,7 +75,7 @@ def class_table(scores: RowScores, *, k: int = 5) -> ClassTable:
         scores.classes,
         n,
         *_shares(top1, n),
-        *_shares(topk, n),
+        *_shares(topk * applies, n * applies),
         mistaken_for=mistaken_for[scores.classes],
         mistaken=mistaken[scores.classes],
     )

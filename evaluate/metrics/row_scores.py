@@ -99,7 +99,7 @@ def score_rows(
         classes = np.arange(num_logits)
     else:
         logits, labels = logits[:, classes], np.searchsorted(classes, labels)
-    logits = np.asarray(logits, dtype=np.float64 if logits.dtype == np.float64 else np.float32)
+    logits = np.ascontiguousarray(logits, dtype=np.float64 if logits.dtype == np.float64 else np.float32)
     k, rows = min(k, len(classes)), max(1, CHUNK // len(classes))
     starts = range(0, max(len(logits), 1), rows)
     parts = [_columns(logits[start : start + rows], labels[start : start + rows], k) for start in starts]

@@ -4,38 +4,39 @@ import numpy as np
 
 from ...models.errors import InputError
 from .row_scores import Array, RowScores, score_rows
+from .truth import best_of
 
 
 class Scorer:
     """Takes batches of logits with their right classes, and keeps `RowScores`.
 
-    A row may have one right class or several (ReaL, Beyer et al. 2020: any of them is right). A row without one is
-    left out and counted. Of classifiers with more classes than the held-out set (ImageNet-A and -R have 200 of 1000)
-    two accuracies are told: among all classes, and among those of the set (Hendrycks et al. 2021); a scorer each.
+    A row may have one right class, or several of which any is right (ReaL, Beyer et al. 2020). A row without one is left
+    out. Where the held-out set has fewer classes than the classifier (ImageNet-A and -R have 200 of 1000), accuracy
+    among all classes and among those of the set (Hendrycks et al. 2021) are different figures: take a scorer for each.
 
     Attributes:
-        num_classes: C, the number of logits.
+        num_logits: C.
         classes: ``(S,)`` int64, the classes that may be answered, ascending; all C, or a subset.
         k: Answers kept a row.
         seen: Rows so far, those without a right class among them.
     """
 
-    def __init__(self, num_classes: int, *, classes: Array | None = None, k: int = 5) -> None:
+    def __init__(self, num_logits: int, *, classes: Array | None = None, k: int = 5) -> None:
         """Start without rows.
 
         Args:
-            num_classes: C.
+            num_logits: C, the classes that the classifier knows.
             classes: The classes that may be answered; the logits of others are not looked at. ``None`` means all.
             k: Answers to keep a row.
 
         Raises:
             InputError: ``classes`` is empty, or holds what is not in 0..C-1.
         """
-        self.num_classes, self.k, self.seen = num_classes, k, 0
-        self.classes = np.arange(num_classes) if classes is None else np.unique(classes)
-        if not len(self.classes) or self.classes[0] < 0 or self.classes[-1] >= num_classes:
-            raise InputError(f"class subset: {self.classes} found, expected some of 0..{num_classes - 1}")
-        self._subset = self.classes if len(self.classes) < num_classes else None
+        self.num_logits, self.k, self.seen = num_logits, k, 0
+        self.classes = np.arange(num_logits) if classes is None else np.unique(classes)
+        if not len(self.classes) or self.classes[0] < 0 or self.classes[-1] >= num_logits:
+            raise InputError(f"class subset: {self.classes} found, expected some of 0..{num_logits - 1}")
+        self._subset = self.classes if len(self.classes) < num_logits else None
         self._parts: list[RowScores] = []
         self._rows: list[Array] = []
 
@@ -50,28 +51,28 @@ class Scorer:
             InputError: Not C logits, or another number of rows than labels; or a label that is not a class, or not
                 one of ``classes``.
         """
-        if logits.ndim != 2 or logits.shape != (len(labels), self.num_classes):
-            raise InputError(f"logits: shape {logits.shape} found, expected {(len(labels), self.num_classes)}")
-        sets = labels.reshape(len(labels), -1)
+        if logits.ndim != 2 or logits.shape != (len(labels), self.num_logits):
+            raise InputError(f"logits: shape {logits.shape} found, expected {(len(labels), self.num_logits)}")
+        several = labels.ndim == 2
+        sets = labels if several else labels[:, None]
         self._check(sets)
         rows = np.flatnonzero((sets >= 0).any(axis=1))
         self._rows.append(rows + self.seen)
         self.seen += len(labels)
         if len(rows) < len(logits):
             logits, sets = logits[rows], sets[rows]
-        several = sets.shape[1] > 1
         right = best_of(logits, sets) if several else sets[:, 0]
         self._parts.append(score_rows(logits, right, k=self.k, classes=self._subset, several=several))
 
     def _check(self, sets: Array) -> None:
-        known = np.zeros(self.num_classes + 1, dtype=bool)
+        known = np.zeros(self.num_logits + 1, dtype=bool)
         known[self.classes], known[-1] = True, True
-        inside = (sets >= -1) & (sets < self.num_classes)
+        inside = (sets >= -1) & (sets < self.num_logits)
         wrong = np.argwhere(~(inside & known[np.where(inside, sets, -1)]))
         if len(wrong):
             row, place = wrong[0]
             subset = f"the {len(self.classes)} classes of the subset"
-            among = f"0..{self.num_classes - 1}" if self._subset is None else subset
+            among = f"0..{self.num_logits - 1}" if self._subset is None else subset
             raise InputError(
                 f"labels: {sets[row, place]} found in row {self.seen + row}, expected one of {among}; "
                 "are these the labels of this classifier?"
@@ -91,19 +92,3 @@ class Scorer:
         if not sum(map(len, self._parts)):
             raise InputError(f"labels: none of {self.seen} rows has a right class, expected at least one")
         return RowScores.concatenate(self._parts)
-
-
-def best_of(logits: Array, sets: Array) -> Array:
-    """The right class with the highest logit of each row, the lower index of equal ones.
-
-    Args:
-        logits: ``(N, C)``.
-        sets: ``(N, L)`` integers, the right classes of each row, at least one; -1 where a row has fewer than L.
-
-    Returns:
-        ``(N,)`` int64.
-    """
-    ordered = np.sort(np.where(sets < 0, logits.shape[1], sets), axis=1)
-    there = ordered < logits.shape[1]
-    own = np.take_along_axis(logits, np.where(there, ordered, 0), axis=1)
-    return np.take_along_axis(ordered, np.where(there, own, -np.inf).argmax(axis=1)[:, None], axis=1)[:, 0]

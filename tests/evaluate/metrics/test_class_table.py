@@ -80,3 +80,5 @@ def test_a_subset_of_the_classes():
     assert found.n.tolist() == [0, 0, 2]
     assert found.mistaken_for.tolist() == [-1, -1, 2]
     assert found.top1[2] == 0.5
+    assert np.isnan(found.topk).all()
+    assert (found.topk_low.tolist(), found.topk_high.tolist()) == ([0, 0, 0], [1, 1, 1])

@@ -12,17 +12,40 @@ confidence = st.sampled_from([0.0, 0.2, 0.25, 0.5, 1.0]) | st.floats(0, 1)
 pairs = st.lists(st.tuples(confidence, st.booleans()), min_size=1, max_size=40)
 
 
-@given(pairs, st.integers(1, 20), st.sampled_from([("width", "uniform"), ("mass", "quantile")]))
-def test_the_curve_is_scikit_learns(case, bins, names):
-    confidences, correct = map(np.array, zip(*case, strict=True))
-    found = reliability(confidences, correct, bins=bins, equal=names[0])
-    accuracy, mean = calibration_curve(correct, confidences, pos_label=True, n_bins=bins, strategy=names[1])
+def check(found, confidences, correct, strategy):
+    accuracy, mean = calibration_curve(correct, confidences, pos_label=True, n_bins=len(found.n), strategy=strategy)
     there = found.n > 0
     np.testing.assert_allclose(found.accuracy[there], accuracy)
     np.testing.assert_allclose(found.confidence[there], mean)
     assert np.isnan(found.accuracy[~there]).all()
+    assert found.n.sum() == len(correct)
+    assert found.ece == pytest.approx((found.n[there] * np.abs(accuracy - mean)).sum() / len(correct))
+
+
+@given(pairs, st.integers(1, 20))
+def test_bins_of_equal_width_are_scikit_learns(case, bins):
+    confidences, correct = map(np.array, zip(*case, strict=True))
+    check(reliability(confidences, correct, bins=bins), confidences, correct, "uniform")
+
+
+@pytest.mark.parametrize("bins", [1, 2, 7, 15])
+def test_bins_of_equal_mass_are_scikit_learns(bins):
+    """998 rows, so that no quantile falls on a row, where rounding would decide."""
+    random = np.random.default_rng(bins)
+    confidences = random.random(998) ** 0.2
+    correct = random.random(998) < confidences
+    check(reliability(confidences, correct, bins=bins, equal="mass"), confidences, correct, "quantile")
+
+
+@given(pairs, st.integers(1, 20))
+def test_equal_confidences_share_a_bin_of_equal_mass(case, bins):
+    confidences, correct = map(np.array, zip(*case, strict=True))
+    found = reliability(confidences, correct, bins=bins, equal="mass")
+    shuffled = np.random.default_rng(0).permutation(len(case))
+    again = reliability(confidences[shuffled], correct[shuffled], bins=bins, equal="mass")
+    assert found.n.tolist() == again.n.tolist()
+    assert found.ece == pytest.approx(again.ece)
     assert found.n.sum() == len(case)
-    assert found.ece == pytest.approx((found.n[there] * np.abs(accuracy - mean)).sum() / len(case))
 
 
 def test_errors_by_hand():
