@@ -37,8 +37,9 @@ def agreement(first: RowScores, second: RowScores) -> Agreement:
 
 def _shares_the_top(scores: RowScores, other: RowScores) -> Array:
     """Whether the other's first answer has the highest logit here too."""
-    there = scores.topk_indices == other.topk_indices[:, :1]
-    return (there & (scores.topk_logits == scores.topk_logits[:, :1])).any(axis=1) & other.answered & scores.answered
+    top = scores.topk_logits == scores.topk_logits[:, :1]
+    there: Array = np.any(top & (scores.topk_indices == other.topk_indices[:, :1]), axis=1)
+    return there & scores.answered & other.answered
 
 
 def _margins(scores: RowScores) -> Array:

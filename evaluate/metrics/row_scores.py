@@ -62,7 +62,8 @@ class RowScores:
     @property
     def tied(self) -> Array:
         """``(N,)`` bool: another class has the logit of the first answer."""
-        return (self.topk_logits[:, 1:2] == self.topk_logits[:, :1]).any(axis=1) & self.answered
+        shared: Array = np.any(self.topk_logits[:, 1:2] == self.topk_logits[:, :1], axis=1)
+        return shared & self.answered
 
     def correct(self, k: int = 1) -> Array:
         """``(N,)`` bool: the right class is among the k best."""
@@ -70,12 +71,14 @@ class RowScores:
 
     def __getitem__(self, rows: Array) -> "RowScores":
         """The same of some rows, by indices or by a mask."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return replace(self, **columns)
 
     @staticmethod
     def concatenate(parts: "Sequence[RowScores]") -> "RowScores":
         """The rows of all parts, at least one, in order."""
-        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS})
+        columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+        return replace(parts[0], **columns)
 
 
 def score_rows(

@@ -10,7 +10,7 @@ from .truth import best_of
 class Scorer:
     """Takes batches of logits with their right classes, and keeps `RowScores`.
 
-    A row may have one right class, or several of which any is right (ReaL, Beyer et al. 2020). A row without one is left
+    A row may have one right class, or several, any of them right (ReaL, Beyer et al. 2020). A row without one is left
     out. Where the held-out set has fewer classes than the classifier (ImageNet-A and -R have 200 of 1000), accuracy
     among all classes and among those of the set (Hendrycks et al. 2021) are different figures: take a scorer for each.
 
