@@ -1,14 +1,24 @@
 # Every command that the README names. Only Python 3.11 and make are needed.
 PYTHON ?= python3.11
 BIN := .venv/bin
+# Where `make wheel` installs the wheel; emptied first.
+ENV ?= build/env
+CLIENTS := tests/clients/javascript
 
-.PHONY: demo test lint types wheel clean
+.PHONY: demo test clients lint types wheel clean
 
 demo: .venv/demo.stamp
 	$(BIN)/headsmith demo
 
 test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+# The npm packages that some tests run; without them those are skipped.
+clients: $(CLIENTS)/node_modules/.package-lock.json
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package.json
+	cd $(CLIENTS) && npm install
+	touch $@
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -19,17 +29,18 @@ types: .venv/dev.stamp
 	rm -rf build && $(BIN)/pip install -q --no-deps --target build/types .
 	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p headsmith
 
-# The wheel, in an environment of its own, away from the checkout.
-wheel: .venv/dev.stamp
-	rm -rf dist build && $(BIN)/python -m build -q --wheel
-	clean=$$(mktemp -d) && trap 'rm -rf "$$clean"' EXIT && $(PYTHON) -m venv $$clean/venv \
-	&& $$clean/venv/bin/pip install -q "$$(ls $(CURDIR)/dist/*.whl)[demo]" \
-	&& cd $$clean && venv/bin/headsmith doctor && venv/bin/headsmith demo --quick
+# The wheel, in an environment that holds nothing else, away from the checkout.
+wheel:
+	rm -rf dist build && $(PYTHON) -m venv --clear $(ENV)
+	$(ENV)/bin/pip wheel -q --no-deps --wheel-dir dist .
+	$(ENV)/bin/pip install -q --no-compile "$$(ls dist/*.whl)[demo]"
+	bin=$$(realpath $(ENV)/bin) && away=$$(mktemp -d) && trap 'rm -rf "$$away"' EXIT \
+	&& cd $$away && $$bin/headsmith doctor && $$bin/headsmith demo --quick
 
 .venv/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -e '.[$*]'
+	$(BIN)/pip install -q --no-compile -e '.[$*]'
 	touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist *.egg-info $(CLIENTS)/node_modules

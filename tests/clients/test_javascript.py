@@ -69,6 +69,6 @@ def site(glyphs, tmp_path):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=root)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield root, f"http://127.0.0.1:{server.server_port}/", answers
         server.shutdown()
