@@ -137,5 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
+    warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
     main()

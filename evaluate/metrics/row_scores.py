@@ -61,7 +61,7 @@ class RowScores:
 
     @property
     def tied(self) -> Array:
-        """``(N,)`` bool: another class has the logit of the first answer."""
+        """``(N,)`` bool: another class has the logit of the first answer; not known, so False, for k = 1."""
         shared: Array = np.any(self.topk_logits[:, 1:2] == self.topk_logits[:, :1], axis=1)
         return shared & self.answered
 

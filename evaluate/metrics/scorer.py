@@ -27,7 +27,7 @@ class Scorer:
         Args:
             num_logits: C, the classes that the classifier knows.
             classes: The classes that may be answered; the logits of others are not looked at. ``None`` means all.
-            k: Answers to keep a row.
+            k: Answers to keep a row, at least 1.
 
         Raises:
             InputError: ``classes`` is empty, or holds what is not in 0..C-1.
