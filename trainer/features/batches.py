@@ -12,12 +12,12 @@ from PIL import Image
 
 from ...models.errors import InputError
 from ...models.images import UnreadableImage
-from ...models.preprocessing import Preprocessing
 from .image_set import ImageSet
 from .samples import Sample
 from .threads import default_workers, ordered_map
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+Prepare = Callable[[Image.Image], Pixels]
 AHEAD = 256
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Batch:
 
 def image_batches(
     images: ImageSet,
-    preprocessing: Preprocessing,
+    preprocessing: Prepare,
     batch_size: int,
     *,
     workers: int | None = None,
@@ -50,7 +50,7 @@ def image_batches(
 
     Args:
         images: What to decode.
-        preprocessing: Resize and crop.
+        preprocessing: Resize and crop: a `Preprocessing`, or nothing of the kind for images one at a time.
         batch_size: Images a batch; fewer where some are unreadable, and in the last one. None is empty.
         workers: Threads; by default one for each CPU that this process may use.
         strict: Stop at an unreadable image instead of leaving it out.
@@ -62,7 +62,9 @@ def image_batches(
     """
     check_at_least_one("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
-    decoded = decode(images, range(len(images)), lambda image, _: preprocessing(image), workers)
+    decoded = decode(
+        images, range(len(images)), lambda image, _: preprocessing(image), workers, ahead=min(AHEAD, 4 * batch_size)
+    )
     with closing(decoded):
         while window := list(islice(decoded, batch_size)):
             batch = gather(window, strict, report)

@@ -45,6 +45,9 @@ class Epochs(Protocol):
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
 
+    def release(self) -> None:
+        """Let go of what the processes' connection is bound to, before it is closed."""
+
 
 def epochs_for(
     rows: Rows,
@@ -154,6 +157,10 @@ class StepEpochs:
             "averages": self.steps.averages,
             "taken": self.steps.taken,
         }
+
+    def release(self) -> None:
+        """See `Epochs.release`: NCCL waits for ever for captured graphs with its sums in them."""
+        self.steps.release()
 
     def restore(self, state: dict[str, Any]) -> None:
         """See `Epochs.restore`."""

@@ -120,8 +120,11 @@ def fit_heads(
         fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
         same = _identity(configs, identity, start)
         checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)
-        fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
-        found = fit.fitted(score_test)
+        try:
+            fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
+            found = fit.fitted(score_test)
+        finally:
+            fit.epochs.release()
     return [found[places.index(place)] for place in range(len(configs))]
 
 
@@ -183,10 +186,10 @@ class Fit:
             self._write(metrics, self.selection.histories)
             while self.done < total and any(self.selection.active):
                 sums = self._epoch(show)
-                scores = self._scored()  # launched while the device still works on the epoch
+                ranked = self._validate()  # launched while the device still works on the epoch
                 losses = (sums.double() / self.epochs.images).tolist()
                 self.seconds = before + time.perf_counter() - start
-                new = self._rows_of(losses, scores)
+                new = self._score(losses, ranked)
                 self._write(metrics, new, append=True)
                 show(0, self.selection.status())
                 if checkpoint is not None and not self.processes.rank and any(self.selection.active):
@@ -223,14 +226,14 @@ class Fit:
         self.processes.sum(losses)
         return losses
 
-    def _scored(self) -> Split | None:
+    def _validate(self) -> Split | None:
         """Ranks ``(H, N)`` and mean losses ``(H,)`` on the validation split, if there is one, on the device."""
         if "val" not in self.rows:
             return None
         with tf32(self.processes.device):
             return label_ranks_of(self.bank, self.epochs.state(), self.rows["val"], self.processes)
 
-    def _rows_of(self, losses: list[float], scored: Split | None) -> list[list[dict[str, Any]]]:
+    def _score(self, losses: list[float], scored: Split | None) -> list[list[dict[str, Any]]]:
         """The epoch's row, in a list, of every head that is still active; an empty list for the others."""
         state = self.epochs.state()
         scores = list(zip(*(values.cpu() for values in scored), strict=True)) if scored else []

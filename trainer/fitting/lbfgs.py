@@ -59,3 +59,6 @@ class Lbfgs:
         for name, parameter in self.state().items():
             parameter.copy_(state["parameters"][name])
         self.optimizer.load_state_dict(state["optimizer"])
+
+    def release(self) -> None:
+        """See `Epochs.release`: nothing is captured here."""

@@ -53,17 +53,15 @@ def accuracies(ranks: Tensor, loss: float, weights: Sequence[float], num_classes
         weights: Of top-1, top-2, ... in the score.
         num_classes: C; with fewer than five there is no ``top5``.
     """
+    hits = torch.bincount(ranks, minlength=max(len(weights), 5)).cumsum(0).double() / len(ranks)
+    shares: list[float] = hits[: max(len(weights), 5)].tolist()
     return {
         "n": len(ranks),
         "loss": loss,
-        "top1": _share(ranks, 1),
-        "top5": _share(ranks, 5) if num_classes >= 5 else None,
-        "score": sum(weight * _share(ranks, k) for k, weight in enumerate(weights, start=1) if weight),
+        "top1": shares[0],
+        "top5": shares[4] if num_classes >= 5 else None,
+        "score": sum(weight * share for weight, share in zip(weights, shares, strict=False)),
     }
-
-
-def _share(ranks: Tensor, k: int) -> float:
-    return float((ranks < k).double().mean())
 
 
 @contextmanager

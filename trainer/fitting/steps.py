@@ -67,6 +67,10 @@ class Steps:
         self._graphs[key] = graph
         graph.replay()
 
+    def release(self) -> None:
+        """Forget the captured graphs."""
+        self._graphs.clear()
+
     def _captured(self, window: Window, features: Tensor, labels: Tensor) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._random)

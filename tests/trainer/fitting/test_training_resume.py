@@ -35,11 +35,11 @@ def test_an_interrupted_fit_ends_like_an_unbroken_one(rows, config, changes, tmp
     [unbroken] = fit_heads(rows, CLASSES, [config])
     score, calls = Fit._score, []
 
-    def interrupt(fit, losses):
+    def interrupt(*args):
         calls.append(None)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return score(fit, losses)
+        return score(*args)
 
     monkeypatch.setattr(Fit, "_score", interrupt)
     with pytest.raises(KeyboardInterrupt):
