@@ -97,13 +97,14 @@ def onnx_source(
     identity = _hash(ir.convenience.extract(model.graph, [images], [last.inputs]))
     network = OnnxNetwork(cut(model, last, where), weight.shape[1], where)
     _check_rows(network, recipe, weight.shape[1], where)
-    first = 1 if drop_background else 0
+    classes = slice(1 if drop_background else 0, None)
+    own = _linear(weight[classes], bias[classes])
     return Source(
         network,
         _call,
         f"input of {last.name}{', pooled' if last.pools else ''}",
         recipe,
-        _linear(weight[first:], bias[first:]) if last.is_affine else last.node.op_type,
+        own if last.is_affine else nn.Sequential(own),  # and more than that
         lambda: _labels(model),
         identity,
         parameter_count(network.graph),

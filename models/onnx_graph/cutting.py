@@ -75,7 +75,8 @@ def _follow_batch(graph: ir.Graph, node: ir.Node, fixed: int) -> None:
     tensor = None if value is None else ir.convenience.get_const_tensor(value)
     sizes = [] if tensor is None else tensor.numpy().tolist()
     if sizes[:1] == [fixed] and node.inputs[0] not in graph.initializers.values():
-        target = ir.tensor([0, *sizes[1:]], ir.DataType.INT64, name=f"{node.outputs[0].name}_shape")  # 0: as it comes
+        first = 0 if -1 in sizes else -1  # as the input has it, or what is left
+        target = ir.tensor([first, *sizes[1:]], ir.DataType.INT64, name=f"{node.outputs[0].name}_shape")
         follow = ir.Value(name=target.name, const_value=target, shape=target.shape, type=ir.TensorType(target.dtype))
         graph.register_initializer(follow)
         node.replace_input_with(1, follow)
