@@ -15,7 +15,7 @@ from ..models.errors import InputError
 from ..models.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
-from .config import Settings, TrainConfig, read_settings
+from .config import Settings, TrainConfig, flag, read_settings
 from .criterion import criterion, resolve
 from .features.feature_set import FeatureSet
 from .features.launch import Launch
@@ -96,9 +96,15 @@ def train(
 
 def _settings(preset: str | None, config: str | Path | None, given: Settings) -> TrainConfig:
     """Defaults, under a preset, under a file, under what was given by name."""
-    named: dict[str, Any] = {**({} if config is None else read_settings(config)), **given}
+    read: Settings = {} if config is None else read_settings(config)
+    named: dict[str, Any] = {**read, **given}
     published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
-    return TrainConfig(**(published | named))
+    try:
+        return TrainConfig(**(published | named))
+    except InputError as error:
+        if any(str(error).startswith(f"{flag(name)}:") for name in read.keys() - given.keys()):
+            raise InputError(f"{config}: {error}") from None
+        raise
 
 
 @contextmanager

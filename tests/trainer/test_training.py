@@ -214,3 +214,12 @@ def test_an_existing_run_is_kept_unless_told(digits, tmp_path):
         train(digits, out=tmp_path / "run", seed=2, **QUICK)
     assert Run.load(tmp_path / "run").record == first.record
     assert train(digits, out=tmp_path / "run", seed=2, overwrite=True, **QUICK).config.seed == 2
+
+
+def test_a_wrong_setting_names_the_file_that_holds_it(digits, tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("learning_rate: -1\n")
+    with pytest.raises(InputError, match=r"settings\.yaml: --learning-rate: -1 found, expected a number above 0"):
+        train(digits, out=tmp_path / "run", config=file)
+    with pytest.raises(InputError, match=r"^--learning-rate: -2 found"):
+        train(digits, out=tmp_path / "run", config=file, learning_rate=-2)
