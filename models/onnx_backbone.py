@@ -134,12 +134,15 @@ def _own_recipe(model: ir.Model, where: str) -> Preprocessing:
     """What headsmith's own files say: resize and crop; all else is in the file."""
     metadata = model.metadata_props
     layout = INPUT_LAYOUTS.get(metadata.get("input_format", ""))
-    if layout is None or "preprocessing" not in metadata:
+    if layout is None or metadata.get("resize") == "True":
         raise InputError(
             f"{where}: does not say how images are preprocessed, and that is never guessed; write its recipe into a "
             "YAML file and name it with --preprocessing"
         )
-    recipe = Preprocessing.from_dict(json.loads(metadata["preprocessing"]))
+    try:
+        recipe = Preprocessing.from_dict(json.loads(metadata["preprocessing"]))
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{where}: its own preprocessing is damaged ({error}); export it again") from None
     return replace(recipe, scale=1.0, mean=(0.0,) * 3, std=(1.0,) * 3, channel_order="rgb", layout=layout)
 
 
