@@ -7,7 +7,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, metadata_load, metadata_save
 
 from ..models.errors import InputError
-from ..models.files import sha256_file, write_json
+from ..models.files import read_json, sha256_file, write_json
 from ..version import __version__
 from .bundle import CARD, MANIFEST, Bundle
 from .formats import FORMATS
@@ -17,8 +17,9 @@ from .hub import HUB, hub_errors
 def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, license: str | None = None) -> str:
     """Upload a bundle to the Hugging Face hub; ``hf:USER/REPO`` then names it wherever a bundle is asked for.
 
-    The card gets the metadata that the hub shows and searches. Files of formats that the bundle lacks are deleted from
-    a repository that exists. The manifest names the folders of this machine that images and features came from.
+    The card gets the metadata that the hub shows and searches. Of a bundle that the repository holds already, files
+    that are not in this one are deleted. The manifest names the folders of this machine that images and features came
+    from.
 
     Args:
         bundle: A bundle, or its folder.
@@ -46,10 +47,17 @@ def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, licen
         api.upload_folder(
             repo_id=made.repo_id,
             folder_path=name,
-            delete_patterns=[entry.file for entry in FORMATS.values()],
+            delete_patterns=_files_there(api, made.repo_id),
             commit_message=f"headsmith {__version__}",
         )
     return str(made)
+
+
+def _files_there(api: HfApi, repo: str) -> list[str]:
+    """The files of the bundle that the repository holds, if it holds one."""
+    if not api.file_exists(repo, MANIFEST):
+        return []
+    return list(read_json(api.hf_hub_download(repo, MANIFEST)).get("files", {}))
 
 
 def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:

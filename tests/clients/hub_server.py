@@ -13,13 +13,15 @@ from typing import Any
 
 import yaml
 
-COMMIT = "c" * 40
-
 
 @dataclass
 class Repository:
     private: bool
     files: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def commit(self) -> str:
+        return hashlib.sha1(repr(sorted(self.files.items())).encode()).hexdigest()  # noqa: S324 - as in Git
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Hub:
     """Repositories by name; ``objects`` are large files by SHA-256, uploaded before the commit that names them."""
 
     address: str = ""
+    commit: str = ""  # of the repository that a file was last asked of
     repositories: dict[str, Repository] = field(default_factory=dict)
     objects: dict[str, bytes] = field(default_factory=dict)
 
@@ -55,7 +58,7 @@ class Hub:
     def _in(self, name: str, repository: Repository, what: str, body: bytes) -> tuple[int, Any]:
         if what in ("", "revision/main"):
             siblings = [{"rfilename": path} for path in repository.files]
-            return 200, {"id": name, "sha": COMMIT, "private": repository.private, "siblings": siblings}
+            return 200, {"id": name, "sha": repository.commit, "private": repository.private, "siblings": siblings}
         if what.startswith("tree/"):
             return 200, [
                 {"type": "file", "path": path, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}  # noqa: S324
@@ -78,8 +81,9 @@ class Hub:
             return 200, {"transfer": "basic", "objects": objects}
         if what.startswith("commit/"):
             self._commit(repository, [json.loads(line) for line in body.splitlines()])
-            return 200, {"commitUrl": f"{self.address}/{name}/commit/{COMMIT}", "commitOid": COMMIT}
-        content = repository.files.get(what.removeprefix(f"resolve/{COMMIT}/"))
+            return 200, {"commitUrl": f"{self.address}/{name}", "commitOid": repository.commit}
+        self.commit = repository.commit
+        content = repository.files.get(re.sub("^resolve/[^/]+/", "", what))
         return (404, {"error": "Entry not found"}) if content is None else (200, content)
 
     def _commit(self, repository: Repository, lines: list[dict[str, Any]]) -> None:
@@ -109,7 +113,7 @@ def serve() -> Iterator[Hub]:
                 "Content-Length": str(len(sent)),
                 "Content-Type": "application/octet-stream" if isinstance(content, bytes) else "application/json",
                 "ETag": f'"{hashlib.sha256(sent).hexdigest()}"',
-                "X-Repo-Commit": COMMIT,
+                "X-Repo-Commit": hub.commit,
                 **({"X-Error-Code": "RepoNotFound"} if status == 404 else {}),
             }.items():
                 self.send_header(header, value)
@@ -127,7 +131,7 @@ def serve() -> Iterator[Hub]:
             self.rfile.readline()
             return b"".join(chunks)
 
-        do_GET = do_HEAD = do_POST = do_PUT = answer
+        do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815 - names of http.server
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

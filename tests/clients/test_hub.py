@@ -77,9 +77,11 @@ def test_the_card_has_what_the_hub_searches(hub, tiny_bundle, tmp_path):
 def test_files_of_an_earlier_bundle_go(hub, tiny_bundle):
     push(tiny_bundle, "me/birds")
     files = hub.repositories["me/birds"].files
-    files |= {"model.pt2": b"of an earlier export", "notes.txt": b"somebody's"}
+    listed = tiny_bundle.manifest | {"files": tiny_bundle.manifest["files"] | {"model.pt2": {}}}
+    files |= {"model.pt2": b"earlier", "manifest.json": json.dumps(listed).encode(), "notes.txt": b"somebody's"}
     push(tiny_bundle, "me/birds")
     assert "model.pt2" not in files
+    assert "model.pt2" not in json.loads(files["manifest.json"])["files"]
     assert files["notes.txt"] == b"somebody's"
 
 
