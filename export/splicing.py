@@ -57,10 +57,11 @@ def _converted(part: ir.Model, opset: int) -> ir.Model:
 def _insert(host: ir.Model, part: ir.Model) -> None:
     graph, inner = host.graph, part.graph
     placeholder = next(node for node in graph if (node.domain, node.op_type) == (PLACEHOLDER_DOMAIN, PLACEHOLDER))
-    images, features = inner.inputs[0], inner.outputs[0]
+    images, features, source = inner.inputs[0], inner.outputs[0], placeholder.inputs[0]
+    assert source is not None  # noqa: S101 - a placeholder stands for one function of the images
     inner.inputs.clear()
     inner.outputs.clear()
-    ir.convenience.replace_all_uses_with(images, placeholder.inputs[0])
+    ir.convenience.replace_all_uses_with(images, source)
     for value in list(inner.initializers.values()):
         inner.initializers.pop(str(value.name))
         graph.register_initializer(value)

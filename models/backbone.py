@@ -128,9 +128,9 @@ def load_backbone(
         "image_size": image_size,
     }
     if spec.startswith(ONNX):
-        for flag, value in (("--checkpoint", checkpoint), ("--image-size", image_size)):
-            if value is not None:
-                raise InputError(f"{flag}: {value} found; an ONNX file has its own weights, --preprocessing its size")
+        for flag, given in (("--checkpoint", checkpoint), ("--image-size", image_size)):
+            if given is not None:
+                raise InputError(f"{flag}: {given} found; an ONNX file has its own weights, --preprocessing its size")
         from .onnx_backbone import onnx_source
 
         file = Path(spec.removeprefix(ONNX))

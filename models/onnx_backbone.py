@@ -53,7 +53,8 @@ class OnnxNetwork(nn.Module):
             shape = (images.shape[0], self._feature_dim)
             name = f"{PLACEHOLDER_DOMAIN}::{PLACEHOLDER}"
             return torch.onnx.ops.symbolic(name, (images,), dtype=torch.float32, shape=shape, version=1)
-        if torch.jit.is_tracing() or torch.compiler.is_exporting():
+        tracing = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        if tracing or torch.compiler.is_exporting():
             raise InputError(f"--format: {self._name} is an ONNX file, which only onnx and triton can hold")
         session = self._session(images.device.type)
         try:

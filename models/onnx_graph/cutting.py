@@ -77,7 +77,7 @@ def _follow_batch(graph: ir.Graph, node: ir.Node, fixed: int) -> None:
     if sizes[:1] == [fixed] and node.inputs[0] not in graph.initializers.values():
         first = 0 if -1 in sizes else -1  # as the input has it, or what is left
         target = ir.tensor([first, *sizes[1:]], ir.DataType.INT64, name=f"{node.outputs[0].name}_shape")
-        follow = ir.Value(name=target.name, const_value=target, shape=target.shape, type=ir.TensorType(target.dtype))
+        follow = ir.val(target.name, const_value=target)
         graph.register_initializer(follow)
         node.replace_input_with(1, follow)
         node.attributes.pop("allowzero", None)
@@ -88,7 +88,7 @@ def _take_float32(graph: ir.Graph) -> None:
     kind, images.name = images.dtype, IMAGES
     if kind == ir.DataType.FLOAT:
         return
-    taken = ir.Value(name=IMAGES, shape=images.shape, type=ir.TensorType(ir.DataType.FLOAT))
+    taken = ir.val(IMAGES, ir.DataType.FLOAT, images.shape)
     cast = ir.node("Cast", [taken], {"to": kind})
     graph.inputs[0] = taken
     ir.convenience.replace_all_uses_with(images, cast.outputs[0])

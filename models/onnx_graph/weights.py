@@ -22,7 +22,7 @@ def affine_weights(model: ir.Model, layer: LastLayer) -> tuple[Array, Array]:
     weight = constant(model, layer.weight).astype(np.float32)
     if node.op_type == "Conv":
         weight = weight.reshape(weight.shape[:2])
-    elif not (node.op_type == "Gemm" and attributes.get_int("transB", 0)):
+    elif not (node.op_type == "Gemm" and attributes.get_int("transB")):
         weight = weight.T
     bias = np.zeros(len(weight), np.float32)
     if layer.bias is not None:
