@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import (
+from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError: of the library that it is built on
     HFValidationError,
-    HTTPError,  # type: ignore[attr-defined]  # whichever client the hub's own is built on
+    HTTPError,
     LocalEntryNotFoundError,
     LocalTokenNotFoundError,
     OfflineModeIsEnabled,

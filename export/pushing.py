@@ -1,5 +1,6 @@
 """From a bundle to the Hugging Face hub, through its own client."""
 
+import fnmatch
 import shutil
 import tempfile
 from pathlib import Path
@@ -74,7 +75,7 @@ def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:
 
 
 def _card_metadata(bundle: Bundle, license: str | None) -> dict[str, object]:
-    formats = [name for name, entry in FORMATS.items() if entry.file in bundle.manifest["files"]]
+    formats = [name for name, entry in FORMATS.items() if fnmatch.filter(bundle.manifest["files"], entry.file)]
     task = {} if bundle.head_only else {"pipeline_tag": "image-classification"}
     return {
         "library_name": "headsmith",
