@@ -15,7 +15,7 @@ from ..models.environment import versions
 from ..models.errors import InputError
 from ..trainer.features.samples import split_called
 from .measurement import Measurement, measure
-from .result import EvalResult, doubts
+from .old_result import EvalResult, doubts
 from .writing import write_results
 
 FILE = FORMATS["onnx"].file
@@ -69,7 +69,7 @@ def evaluate_classifier(
             data,
             bundle.manifest,
             bundle.class_names,
-            bundle.preprocessing,
+            model.metadata.prepare,
             image_column=image_column,
             label_column=label_column,
             strict=strict,

@@ -81,7 +81,7 @@ def measure(model: Model, held_out: HeldOut, batch_size: int, *, keep_logits: bo
     parts, session_seconds = _Parts(), 0.0
     with progress("Evaluating", len(held_out), "inputs") as advance:
         start = time.perf_counter()
-        batches = held_out.batches(batch_size)
+        batches = held_out.batches(model.metadata.batch_size(batch_size))
         first = next(batches, None)
         if first is None:
             raise InputError(f"{held_out.name}: none of the {len(held_out)} held-out inputs could be read")

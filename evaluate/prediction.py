@@ -61,9 +61,10 @@ def predict(
         raise InputError(f"{bundle.path}: a head alone takes features, not images; export it without --head-only")
     model = bundle.open("onnx", provider=provider, threads=threads)
     found: list[Prediction] = []
-    for start in range(0, len(images), BATCH):
-        paths = [str(path) for path in images[start : start + BATCH]]
-        pixels = np.stack([bundle.preprocessing(open_image(path, path)) for path in paths])
+    size = model.metadata.batch_size(BATCH)
+    for start in range(0, len(images), size):
+        paths = [str(path) for path in images[start : start + size]]
+        pixels = np.stack([model.metadata.prepare(open_image(path, path)) for path in paths])
         found += _best(model.run(pixels).logits, bundle.class_names, paths, k)
     return found
 

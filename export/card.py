@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..models.preprocessing import Preprocessing
+from .card_precision import calibration_section, precision_section
+from .decoding import WARNING as DECODER_WARNING
 from .metadata import Metadata
 from .proof import Proof
 from .torchscript_format import DEPRECATION
@@ -12,6 +14,23 @@ PIXELS = {
     "float-nchw": ("float32 `(N, 3, {0}, {1})`", "dtype=np.float32).transpose(2, 0, 1)[None]"),
     "uint8-nhwc": ("uint8 `(N, {0}, {1}, 3)`", "dtype=np.uint8)[None]"),
 }
+TIMM = (
+    '`model.safetensors` and `config.json` are for `timm.create_model("local-dir:FOLDER", pretrained=True)`, whose '
+    "networks take normalised images and give logits."
+)
+ENCODED_CODE = """import json
+
+import numpy as np
+import onnxruntime
+import onnxruntime_extensions
+
+options = onnxruntime.SessionOptions()
+options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
+session = onnxruntime.InferenceSession("model.onnx", options, providers=["CPUExecutionProvider"])
+labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+image = np.fromfile("photo.jpg", dtype=np.uint8)
+logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"pixel_values": image})
+print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
 
 
 def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
@@ -19,8 +38,11 @@ def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proof
     parts = (
         _what(name, manifest, metadata),
         _accuracy(manifest, proofs),
-        _usage(metadata, proofs),
+        _usage(manifest, metadata, proofs),
+        *([precision_section(manifest["precision"])] if manifest["precision"] else []),
+        *([calibration_section(manifest["calibration"])] if manifest["calibration"] else []),
         _parity(proofs),
+        *([_resize(manifest["resize"])] if "resize" in manifest else []),
         _origin(manifest, metadata),
     )
     return "\n\n".join(parts) + "\n"
@@ -58,22 +80,34 @@ def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
     )
 
 
-def _usage(metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
     outputs = (
         "Outputs: `logits` float32 `(N, C)`; `topk_scores` float32 `(N, k)`, softmax probabilities of the best "
         "k = min(5, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
     )
-    warning = f"\n\n{DEPRECATION}" if "model.ts" in proofs else ""
+    if "probabilities" in manifest["outputs"]:
+        outputs += " `probabilities` float32 `(N, C)`: the softmax of the logits."
+    notes = [DEPRECATION] if "model.ts" in proofs else []
+    notes += [TIMM] if "model.safetensors" in proofs else []
+    notes += [DECODER_WARNING] if metadata.encoded else []
+    warning = "".join(f"\n\n{note}" for note in notes)
     if metadata.head_only:
         takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
         return f"## Use\n\n{takes} {outputs}{warning}"
-    shape, _ = PIXELS[metadata.input_format]
-    takes = (
-        f"Input `pixel_values`: {shape.format(*metadata.recipe.crop_size)}, RGB in 0..255 after resize and "
-        "crop; scale, mean and standard deviation are inside the file."
-    )
-    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```\n\n{SIXTEEN_BIT}"
+    takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
+    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+    if not metadata.encoded:
+        code += f"\n\n{SIXTEEN_BIT}"
     return f"## Use\n\n{takes} {outputs}{code}{warning}"
+
+
+def _pixels(metadata: Metadata) -> str:
+    if metadata.encoded:
+        return "uint8 `(bytes,)`, one JPEG or PNG file; decoding (no EXIF orientation), resize and crop are inside"
+    shape, _ = PIXELS[metadata.input_format]
+    if metadata.resize:
+        return f"{shape.format('H', 'W')}, RGB in 0..255 of any height and width; resize and crop are inside too"
+    return f"{shape.format(*metadata.recipe.crop_size)}, RGB in 0..255 after resize and crop"
 
 
 SIXTEEN_BIT = (
@@ -83,6 +117,8 @@ SIXTEEN_BIT = (
 
 def snippet(metadata: Metadata) -> str:
     """Python that classifies ``photo.jpg`` with nothing but onnxruntime, numpy and PIL."""
+    if metadata.encoded:
+        return ENCODED_CODE
     recipe = metadata.recipe
     height, width = recipe.crop_size
     _, array = PIXELS[metadata.input_format]
@@ -95,11 +131,15 @@ from PIL import Image, ImageOps
 session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
 image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
-image = image.resize({_size(recipe)}, Image.Resampling.{recipe.interpolation.upper()})
-left, top = round((image.width - {width}) / 2), round((image.height - {height}) / 2)
-pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})), {array}
-logits, scores, indices = session.run(None, {{"pixel_values": pixels}})
+{_resizing(recipe, array, height, width) if not metadata.resize else f"pixels = np.asarray(image, {array}"}
+logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {{"pixel_values": pixels}})
 print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
+
+
+def _resizing(recipe: Preprocessing, array: str, height: int, width: int) -> str:
+    return f"""image = image.resize({_size(recipe)}, Image.Resampling.{recipe.interpolation.upper()})
+left, top = round((image.width - {width}) / 2), round((image.height - {height}) / 2)
+pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})), {array}"""
 
 
 def _size(recipe: Preprocessing) -> str:
@@ -117,11 +157,26 @@ def _parity(proofs: Mapping[str, Proof]) -> str:
         f"{report.max_abs_difference:.2e} | {report.flipped} |"
         for report in reports
     ]
+    sizes = ", ".join(map(str, sorted(reports[0].batches)))
+    says = (
+        f"Every flip is a tie or on a margin of at most {reports[0].tolerance:g} logits; batches of {sizes} agree too."
+        if all(report.exact for report in reports)
+        else f"`{reports[0].name}` is rounded; what that costs stands under Precision."
+    )
     return (
-        "## Parity with the Python module\n\n"
-        f"Every flip is a tie or on a margin of at most {reports[0].tolerance:g} logits; batches of 1, 2 and 7 agree "
-        f"too.\n\n| file | n | equal top-1 | equal top-{reports[0].k} sets | largest difference in logits | flips |\n"
+        f"## Parity with the Python module\n\n{says}\n\n"
+        f"| file | n | equal top-1 | equal top-{reports[0].k} sets | largest difference in logits | flips |\n"
         "| --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _resize(found: Mapping[str, Any]) -> str:
+    return (
+        "## Resize inside the file\n\nThe head was trained behind PIL's resize, which rounds to whole pixels; that of "
+        f"the file does not. On the {found['n']} held-out images a pixel differs by "
+        f"{found['mean_pixel_difference']:.2f} of 255 on average and by {found['largest_pixel_difference']:.1f} at "
+        f"most, a logit by {found['max_abs_difference']:.2e} at most; {found['equal_top1']} images have the same best "
+        f"class, {found['equal_topk']} the same top-{found['k']} set."
     )
 
 

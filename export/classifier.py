@@ -10,6 +10,8 @@ from ..models.backbone import Backbone
 from ..models.errors import InputError
 from ..models.heads import Head
 from ..models.preprocessing import Normalize
+from ..models.resize import Resize
+from .metadata import ENCODED
 
 TOP_K = 5
 
@@ -49,10 +51,12 @@ class Classifier(nn.Module):
         backbone: ``None`` for a head alone, which takes features ``(N, D)``.
         input_format: ``float-nchw``: RGB float32 ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: RGB uint8
             ``(N, H, W, 3)``. Both after resize and crop. Means nothing without a backbone.
+            ``encoded``: as ``uint8-nhwc``; the decoder is put before it where the file is written.
+        resize: With ``uint8-nhwc`` and ``encoded``: H and W are those of any image, resize and crop are inside.
         probabilities: Answer with the softmax of all classes too.
 
     Raises:
-        InputError: The head does not take the backbone's features.
+        InputError: The head does not take the backbone's features, or its recipe cannot be written into a graph.
     """
 
     def __init__(
@@ -61,10 +65,12 @@ class Classifier(nn.Module):
         backbone: Backbone | None = None,
         input_format: str = "float-nchw",
         *,
+        resize: bool = False,
         probabilities: bool = False,
     ) -> None:
         super().__init__()
         self.body = nn.Sequential()
+        self.resize = resize or input_format == ENCODED
         self.example_shape: tuple[int, ...] = (head.in_features,)
         self.example_dtype = torch.float32
         if backbone is not None:
@@ -85,36 +91,47 @@ class Classifier(nn.Module):
             )
         height, width = backbone.preprocessing.crop_size
         self.example_shape = (3, height, width)
-        if input_format == "uint8-nhwc":
+        if input_format in ("uint8-nhwc", ENCODED):
             self.body.append(ChannelsFirst())
             self.example_shape = (height, width, 3)
             self.example_dtype = torch.uint8
+        if self.resize:
+            self.body.append(Resize(backbone.preprocessing))
+            self.example_shape = (height + 61, width + 29, 3)
         self.body.append(Normalize(backbone.preprocessing)).append(backbone)
+
+    @property
+    def backbone(self) -> Backbone | None:
+        """What gives the features; ``None`` for a head alone."""
+        return next((part for part in self.body if isinstance(part, Backbone)), None)
 
     def folded(self) -> "Classifier":
         """The classifier as it is written: its head folded, all before it shared with this one."""
-        other = Classifier(self.head.folded(), probabilities=self.probabilities)
+        other = Classifier(self.head.folded(), resize=self.resize, probabilities=self.probabilities)
         other.body, other.example_shape, other.example_dtype = self.body, self.example_shape, self.example_dtype
+        return other
+
+    def without_resize(self) -> "Classifier":
+        """The classifier behind resize and crop, all parts shared with this one; itself where they are not inside."""
+        if not self.resize:
+            return self
+        other = Classifier(self.head, probabilities=self.probabilities)
+        other.body = nn.Sequential(*(part for part in self.body if not isinstance(part, Resize)))
         return other
 
     def forward(self, inputs: Tensor) -> Answer:
         """Classify a batch of pixels or features."""
-        logits = self.head(self.body(inputs))
-        top, indices = self._top(logits)
-        scores = torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True))
-        return Answer(logits, scores, indices, torch.softmax(logits, dim=-1) if self.probabilities else None)
-
-    def _top(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The k best: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
-        if torch.onnx.is_in_onnx_export():
-            return torch.topk(logits, self.k, dim=-1)
-        values, indices = torch.sort(logits, dim=-1, descending=True, stable=True)
-        return values[:, : self.k], indices[:, : self.k]
+        return answer(self.head(self.body(inputs)), probabilities=self.probabilities)
 
     @property
     def outputs(self) -> list[str]:
         """The names of what it answers, in order."""
         return list(Answer._fields) if self.probabilities else list(Answer._fields[:-1])
+
+    def dynamic_axes(self) -> dict[int, torch.export.Dim]:
+        """The free axes of its input, by index: the batch, and with `resize` height and width."""
+        names = ("batch", "height", "width") if self.resize else ("batch",)
+        return {axis: torch.export.Dim(name) for axis, name in enumerate(names)}
 
     def example(self, batch: int = 2) -> Tensor:
         """An input to trace with: a ramp over the whole range of pixels, or over -1..1 for features."""
@@ -122,6 +139,21 @@ class Classifier(nn.Module):
         low, high = (-1.0, 1.0) if len(self.example_shape) == 1 else (0.0, 255.0)
         ramp = torch.linspace(low, high, count).reshape(batch, *self.example_shape)
         return ramp.to(self.example_dtype)
+
+
+def answer(logits: Tensor, *, probabilities: bool = False) -> Answer:
+    """What a classifier says, given its logits ``(N, C)``."""
+    top, indices = _top(logits, min(TOP_K, logits.shape[1]))
+    scores = torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True))
+    return Answer(logits, scores, indices, torch.softmax(logits, dim=-1) if probabilities else None)
+
+
+def _top(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k best: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
+    if torch.onnx.is_in_onnx_export():
+        return torch.topk(logits, k, dim=-1)
+    values, indices = torch.sort(logits, dim=-1, descending=True, stable=True)
+    return values[:, :k], indices[:, :k]
 
 
 class Graph(nn.Module):

@@ -6,10 +6,15 @@ from pathlib import Path
 
 from ..models.errors import InputError
 from ..models.onnx_session import PROVIDERS
+from .decoding import extensions
+from .exported_program_format import ExportedProgramModel, write_exported_program
+from .metadata import Metadata
 from .onnx_format import write_onnx
 from .onnx_runtime import OnnxModel
 from .runtime import Model, default_threads
+from .timm_format import TimmModel, write_timm
 from .torchscript_format import TorchScriptModel, write_torchscript
+from .triton_format import write_triton
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,22 @@ class Format:
 FORMATS = {
     "onnx": Format("model.onnx", write_onnx, OnnxModel, options=("opset",)),
     "torchscript": Format("model.ts", write_torchscript, TorchScriptModel),
+    "pt2": Format("model.pt2", write_exported_program, ExportedProgramModel),
+    "timm": Format("model.safetensors", write_timm, TimmModel),
+    "triton": Format("triton/*/1/model.onnx", write_triton, OnnxModel, options=("opset",)),
 }
 
 
-def check_formats(formats: tuple[str, ...]) -> None:
-    """Raise an `InputError` unless these are some of `FORMATS`, each of them once."""
+def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
+    """Raise an `InputError` unless these are some of `FORMATS`, each of them once, that can take such inputs."""
     if not formats or not set(formats) <= set(FORMATS) or len(set(formats)) < len(formats):
         raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(FORMATS)}")
+    if metadata.encoded:
+        extensions()
+        if formats != ("onnx",):
+            raise InputError(f"--format {', '.join(formats)}: --input encoded is for onnx alone; export twice")
+    elif metadata.resize and "timm" in formats:
+        raise InputError("--format timm: timm resizes before its networks, not inside; export it without --resize")
 
 
 def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None = None) -> Model:

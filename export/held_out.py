@@ -1,5 +1,6 @@
-"""Labelled inputs that no training saw, with the classes of a classifier: images, or cached features."""
+"""Labelled inputs with the classes of a classifier, mostly those that no training saw: images, or cached features."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..models.errors import InputError, near
 from ..models.preprocessing import Preprocessing
-from ..trainer.features.batches import image_batches
+from ..trainer.features.batches import Prepare, image_batches
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.image_set import ImageSet, open_images
 from ..trainer.features.request import request_parts, same_images
@@ -38,14 +39,14 @@ class HeldOutImages:
     Attributes:
         images: The images.
         index: For each class of the images its index among the classifier's labels.
-        preprocessing: Resize and crop.
+        preprocessing: Resize and crop, or whatever `Metadata.prepare` is.
         strict: Stop at an unreadable image instead of leaving it out.
         unreadable: Id and reason of what was left out, once the batches were read.
     """
 
     images: ImageSet
     index: Array
-    preprocessing: Preprocessing
+    preprocessing: Prepare
     strict: bool = False
     unreadable: list[dict[str, str]] = field(default_factory=list)
 
@@ -71,20 +72,27 @@ class HeldOutImages:
         for batch in found:
             yield Batch(batch.pixels, self.index[batch.labels], batch.ids)
 
+    def sample(self, count: int) -> "HeldOutImages":
+        """At most ``count`` of them at random, always the same ones."""
+        chosen = [self.images.samples[index] for index in _random_rows(len(self), count)]
+        return dataclasses.replace(self, images=dataclasses.replace(self.images, samples=chosen), unreadable=[])
+
     def _note_unreadable(self, sample: str, reason: str) -> None:
         self.unreadable.append({"id": sample, "reason": reason})
 
 
 @dataclass
 class HeldOutFeatures:
-    """The test split of a feature set, for a head alone. The attributes are those of `HeldOutImages`."""
+    """Rows of one split of a feature set, for a head alone; ``None`` are all rows. For the rest see `HeldOutImages`."""
 
     features: FeatureSet
     index: Array
+    split: str = "test"
+    rows: Array | None = None
     unreadable: list[dict[str, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.features.ids("test"))
+        return len(self.features.ids(self.split)) if self.rows is None else len(self.rows)
 
     @property
     def name(self) -> str:
@@ -98,21 +106,30 @@ class HeldOutFeatures:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Rows in order."""
-        features, labels = self.features.arrays("test")
-        ids = self.features.ids("test")
-        for start in range(0, len(ids), size):
-            rows = slice(start, start + size)
-            yield Batch(features[rows].numpy(), self.index[labels[rows].numpy()], ids[rows])
+        features, labels = self.features.arrays(self.split)
+        ids = self.features.ids(self.split)
+        chosen = np.arange(len(ids)) if self.rows is None else self.rows
+        for start in range(0, len(chosen), size):
+            rows = chosen[start : start + size]
+            yield Batch(features[rows].numpy(), self.index[labels[rows].numpy()], [ids[row] for row in rows])
+
+    def sample(self, count: int) -> "HeldOutFeatures":
+        """At most ``count`` of them at random, always the same ones."""
+        return dataclasses.replace(self, rows=_random_rows(len(self), count))
 
 
 HeldOut = HeldOutImages | HeldOutFeatures
+
+
+def _random_rows(n: int, count: int) -> Array:
+    return np.sort(np.random.default_rng(0).permutation(n)[:count])
 
 
 def held_out_images(
     data: str | Path | None,
     origin: Mapping[str, Any],
     labels: Sequence[str],
-    preprocessing: Preprocessing,
+    preprocessing: Prepare,
     *,
     image_column: str | None = None,
     label_column: str | None = None,
@@ -125,7 +142,7 @@ def held_out_images(
             the training, wherever it is now, whose held-out part is taken. ``None`` means the latter where it was.
         origin: The run's record, or the bundle's manifest: ``features``, ``backbone`` and ``results``.
         labels: The classifier's labels.
-        preprocessing: Resize and crop.
+        preprocessing: Resize and crop, or whatever `Metadata.prepare` is.
         image_column: See `open_images`.
         label_column: See `open_images`.
         strict: Stop at an unreadable image.
@@ -134,37 +151,64 @@ def held_out_images(
         InputError: No such images any more, none of them held out, or a class that the classifier does not know.
     """
     if data is None:
-        images = _training_source(origin["features"]["source"])
+        images = _training_source(origin["features"]["source"]).split("test")
     else:
         columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
-        images = _held_out_part(data, origin, columns) or open_images(data, **columns, splits=False)
+        trained_on = _same_source(data, origin, columns)
+        images = trained_on.split("test") if trained_on else open_images(data, **columns, splits=False)
     where = str(images.source["source"])
     if not len(images):
         raise InputError(f"{where}: no held-out image in it")
     return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing, strict)
 
 
-def _held_out_part(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
-    """The test split of ``data`` where it is the source of the training: there, or with the same contents."""
+def training_images(
+    split: str,
+    data: str | Path | None,
+    origin: Mapping[str, Any],
+    labels: Sequence[str],
+    preprocessing: Prepare,
+) -> HeldOutImages:
+    """Open the images of one split of what a head was trained on: where they were, or at ``data``.
+
+    Args:
+        split: ``train`` or ``val``.
+        data: See `held_out_images`.
+        origin: See `held_out_images`.
+        labels: See `held_out_images`.
+        preprocessing: See `held_out_images`.
+
+    Raises:
+        InputError: They are neither there nor at ``data``, or the split is empty.
+    """
+    source = None if data is None else _same_source(data, origin, {})
+    images = (source or _training_source(origin["features"]["source"])).split(split)
+    where = str(images.source["source"])
+    if not len(images):
+        raise InputError(f"{where}: its {split} split is empty")
+    return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing)
+
+
+def _same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
+    """The images at ``data`` where they are the source of the training: there, or with the same contents."""
     features = origin["features"]
     try:
         images = open_images(data, **columns)
     except InputError:
         return None  # nothing to train on, so not the source of a training
-    held_out = images.split("test")
     if images.source == features["source"]:
-        return held_out
-    if len(held_out) < origin["results"]["test"]["n"]:
+        return images
+    if len(images.split("test")) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images
     parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
-    return held_out if same_images(parts, features["fingerprint"]) else None
+    return images if same_images(parts, features["fingerprint"]) else None
 
 
 def _training_source(trained_on: dict[str, Any] | None) -> ImageSet:
     if trained_on is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
     try:
-        return open_images(**trained_on).split("test")
+        return open_images(**trained_on)
     except InputError as error:
         raise InputError(
             f"the images that the features came from cannot be opened ({error}); if they moved, name held-out images "
@@ -172,8 +216,10 @@ def _training_source(trained_on: dict[str, Any] | None) -> ImageSet:
         ) from error
 
 
-def held_out_features(data: str | Path | FeatureSet, metadata: Metadata, labels: Sequence[str]) -> HeldOutFeatures:
-    """Open the test split of a feature set for a head alone.
+def held_out_features(
+    data: str | Path | FeatureSet, metadata: Metadata, labels: Sequence[str], split: str = "test"
+) -> HeldOutFeatures:
+    """Open the test split, or another one, of a feature set for a head alone.
 
     Raises:
         InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
@@ -190,9 +236,9 @@ def held_out_features(data: str | Path | FeatureSet, metadata: Metadata, labels:
             f"{features.path}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; "
             "expected the same weights, tap and preprocessing"
         )
-    held_out = HeldOutFeatures(features, match_classes(features.class_names, labels, str(features.path)))
+    held_out = HeldOutFeatures(features, match_classes(features.class_names, labels, str(features.path)), split)
     if not len(held_out):
-        raise InputError(f"{features.path}: its test split is empty")
+        raise InputError(f"{features.path}: its {split} split is empty")
     return held_out
 
 

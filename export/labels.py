@@ -1,7 +1,10 @@
 """The rule for class names in a deployed file."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+
+from timm.data.imagenet_info import ImageNetInfo
 
 from ..models.errors import InputError
 
@@ -28,3 +31,12 @@ def check_labels(labels: Sequence[str], num_classes: int, where: str) -> tuple[s
     if count > 1:
         raise InputError(f"{where}: label {name!r} stands {count} times; expected every class name once")
     return tuple(labels)
+
+
+def describe(labels: Sequence[str]) -> dict[str, str]:
+    """What each label means: of a WordNet id (``n01440764``) its synonyms (``tench, Tinca tinca``), else the label."""
+    if not any(re.fullmatch(r"n\d{8}", label) for label in labels):
+        return {label: label for label in labels}
+    info = ImageNetInfo("imagenet-22k")
+    known = set(info.label_names())
+    return {label: info.label_name_to_description(label) if label in known else label for label in labels}

@@ -1,17 +1,22 @@
 """What an exported file says about itself, in the file itself."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
+
+import numpy as np
+from PIL import Image
 
 from ..models.errors import InputError
 from ..models.files import sha256_json
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
-from .labels import check_labels
+from .labels import check_labels, describe
 
-FEATURES = "features"
-PIXEL_FORMATS = ("float-nchw", "uint8-nhwc")
+FEATURES, FLOAT32 = "features", "fp32"
+ENCODED = "encoded"
+PIXEL_FORMATS = ("float-nchw", "uint8-nhwc", ENCODED)
 KEYS = (
     "headsmith_version",
     "labels",
@@ -23,6 +28,9 @@ KEYS = (
     "backbone_weights_sha256",
     "feature_set",
     "head",
+    "label_descriptions",
+    "resize",
+    "precision",
 )
 
 
@@ -42,12 +50,15 @@ class Metadata:
     Attributes:
         labels: C class names, in the order of the logits.
         input_format: ``float-nchw``: float32 RGB ``(N, 3, H, W)`` in 0..255; ``uint8-nhwc``: uint8 RGB
-            ``(N, H, W, 3)``; ``features``: float32 ``(N, D)``, a head alone.
-        preprocessing: Resize and crop before the file, normalisation inside it. With ``features``: what the backbone
-            of those features saw, ``None`` where nobody knows it.
+            ``(N, H, W, 3)``; ``encoded``: the bytes of one JPEG or PNG file, uint8; ``features``: float32 ``(N, D)``, a
+            head alone.
+        preprocessing: Resize and crop, before the file unless it has `resize`, and normalisation inside it. With
+            ``features``: what the backbone of those features saw, ``None`` where nobody knows it.
         backbone: What identifies the backbone: see `identity`.
         feature_set: Fingerprint of the feature set that the head was trained on.
         head: The kind of head that was trained.
+        resize: Resize and crop are inside the file, which takes images of any size.
+        precision: What the file computes in: ``fp32``, ``fp16``, ``int8`` or ``int8-dynamic``.
         version: The headsmith that wrote the file.
     """
 
@@ -57,17 +68,35 @@ class Metadata:
     backbone: dict[str, Any]
     feature_set: str
     head: str = "linear"
+    resize: bool = False
+    precision: str = FLOAT32
     version: str = __version__
 
     def __post_init__(self) -> None:
         known = (*PIXEL_FORMATS, FEATURES)
         if self.input_format not in known:
             raise InputError(f"--input: {self.input_format!r} is not known; expected one of {', '.join(known)}")
+        if self.resize and self.input_format not in ("uint8-nhwc", ENCODED):
+            raise InputError(f"--resize: found with --input {self.input_format}, expected --input uint8-nhwc")
 
     @property
     def head_only(self) -> bool:
         """Whether the file takes features instead of pixels."""
         return self.input_format == FEATURES
+
+    @property
+    def encoded(self) -> bool:
+        """Whether the file decodes images itself."""
+        return self.input_format == ENCODED
+
+    @property
+    def prepare(self) -> Callable[[Image.Image], np.ndarray[Any, Any]]:
+        """From an RGB image to pixels ``(H, W, 3)``, uint8, for `Model.run`: resized and cropped, or whole."""
+        return np.array if self.resize else self.recipe
+
+    def batch_size(self, asked: int) -> int:
+        """How many images a run takes: one where they are of any size."""
+        return 1 if self.resize else asked
 
     @property
     def input_name(self) -> str:
@@ -111,6 +140,9 @@ class Metadata:
             str(self.backbone["weights_sha256"] or ""),
             self.feature_set,
             self.head,
+            json.dumps(describe(self.labels), ensure_ascii=False),
+            str(self.resize),
+            self.precision,
         )
         return dict(zip(KEYS, values, strict=True))
 
@@ -138,6 +170,8 @@ class Metadata:
                 backbone=json.loads(values["backbone"]),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
+                resize=values.get("resize") == "True",
+                precision=values.get("precision") or FLOAT32,  # as above
                 version=values["headsmith_version"],
             )
         except (KeyError, json.JSONDecodeError) as error:

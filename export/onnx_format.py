@@ -7,6 +7,7 @@ import torch
 
 from ..models.errors import InputError
 from .classifier import Classifier, Graph
+from .decoding import decode_first
 from .errors import ExportError, FixedBatchError, UnsupportedOperatorError
 from .metadata import Metadata
 from .splicing import splice_backbone
@@ -14,13 +15,14 @@ from .splicing import splice_backbone
 OPSET = 18
 MAX_IR_VERSION = 10
 BATCH = "batch"
+EXTERNAL_ABOVE = 2_000_000_000
 
 
 def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset: int = OPSET) -> None:
     """Write one ONNX file: normalisation, network and top-k, with the metadata in ``metadata_props``.
 
-    Input ``pixel_values`` or ``features``; outputs ``logits``, ``topk_scores``, ``topk_indices``; axis ``batch`` is
-    symbolic in all of them. Weights are inside the file. Traced with a batch of 2, because networks specialise at 1.
+    Input ``pixel_values`` or ``features``; outputs are `Classifier.outputs`; axis ``batch`` is symbolic in all of them.
+    Traced with a batch of 2, because networks specialise at 1. Encoded images are one at a time.
 
     Args:
         classifier: What to write.
@@ -39,10 +41,36 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
         raise InputError(f"--opset {opset}: expected {OPSET} (the lowest that torch writes) to {newest}")
     model = splice_backbone(_to_onnx(classifier, metadata.input_name, opset), classifier)
     _strip_traces(model.graph)
+    if metadata.encoded:
+        decode_first(model)
+    save_onnx(model, metadata, path, opset=opset)
+
+
+def save_onnx(model: onnx.ModelProto, metadata: Metadata, path: Path, *, opset: int) -> None:
+    """Write a graph with its metadata, and check it; weights of more than `EXTERNAL_ABOVE` bytes go to ``NAME.data``.
+
+    Args:
+        model: The graph; its producer and metadata are set.
+        metadata: See `write_onnx`.
+        path: See `write_onnx`; a file that is there is replaced.
+        opset: The ONNX operator set that it must have.
+
+    Raises:
+        InputError: See `write_onnx`.
+        FixedBatchError: See `write_onnx`.
+        ExportError: See `write_onnx`.
+    """
     onnx.helper.set_model_props(model, metadata.to_strings())
     model.producer_name, model.producer_version = "headsmith", metadata.version
-    _check(model, opset)
-    onnx.save_model(model, path)
+    _check(model, metadata, opset)
+    data = path.with_name(f"{path.name}.data")
+    data.unlink(missing_ok=True)  # else it would be appended to
+    large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > EXTERNAL_ABOVE
+    onnx.save_model(model, path, save_as_external_data=large, location=data.name)
+    try:
+        onnx.checker.check_model(path, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise ExportError(f"ONNX graph is not valid: {_cause(error)}") from error
 
 
 def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:
@@ -54,7 +82,7 @@ def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelP
             opset_version=opset,
             input_names=[input_name],
             output_names=classifier.outputs,
-            dynamic_shapes=({0: torch.export.Dim(BATCH)},),
+            dynamic_shapes=(classifier.dynamic_axes(),),
             verbose=False,
         )
     except torch.onnx.errors.OnnxExporterError as error:
@@ -80,18 +108,15 @@ def _strip_traces(graph: onnx.GraphProto) -> None:
     del graph.metadata_props[:]
 
 
-def _check(model: onnx.ModelProto, opset: int) -> None:
-    written = {entry.domain: entry.version for entry in model.opset_import}
-    if written != {"": opset}:
+def _check(model: onnx.ModelProto, metadata: Metadata, opset: int) -> None:
+    written = {entry.domain: entry.version for entry in model.opset_import}[""]
+    if written != opset:
         raise InputError(f"--opset {opset}: the exporter could only write {written}; choose that one, or {OPSET}")
     if model.ir_version > MAX_IR_VERSION:
         raise ExportError(f"ONNX IR version {model.ir_version}, expected at most {MAX_IR_VERSION}")
-    for value in (*model.graph.input, *model.graph.output):
+    batched = model.graph.output if metadata.encoded else (*model.graph.input, *model.graph.output)
+    for value in batched:
         axis = value.type.tensor_type.shape.dim[0]
         if axis.dim_param != BATCH:
             found = axis.dim_param or axis.dim_value
             raise FixedBatchError(f"ONNX {value.name}: axis 0 is {found}, expected `{BATCH}`")
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise ExportError(f"ONNX graph is not valid: {_cause(error)}") from error

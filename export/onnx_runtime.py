@@ -3,10 +3,14 @@
 import time
 from pathlib import Path
 
+import onnx
 import onnxruntime
+from google.protobuf.message import DecodeError
+from onnx import TensorProto
 
-from ..models.errors import InputError
+from ..models.errors import DamagedFileError, InputError
 from ..models.onnx_session import PROVIDERS, onnxruntime_package, open_session
+from .decoding import DOMAIN, extensions
 from .metadata import Metadata
 from .runtime import Array, Model, Outputs
 
@@ -17,7 +21,9 @@ class OnnxModel(Model):
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         self.path, self.provider = path, provider
         start = time.perf_counter()
-        self._session = open_session(path, provider, threads, name=str(path))
+        domains = _check_file(path)
+        operators = extensions().get_library_path() if DOMAIN in domains else None
+        self._session = open_session(path, provider, threads, name=str(path), operators=operators)
         self.load_seconds = time.perf_counter() - start
         self.metadata = Metadata.from_strings(self._session.get_modelmeta().custom_metadata_map, str(path))
         name = self._session.get_providers()[0]
@@ -45,3 +51,19 @@ class OnnxModel(Model):
             raise InputError(
                 f"{self.path}: {outputs['logits'][1]} logits, but {len(self.metadata.labels)} labels in its metadata"
             )
+
+
+def _check_file(path: Path) -> set[str]:
+    """Refuse external data that are missing or lie elsewhere; the domains of the operators.
+
+    Raises:
+        DamagedFileError: Such data, or no ONNX file.
+    """
+    try:
+        model = onnx.load(path, load_external_data=False)
+        if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
+            onnx.checker.check_model(path)  # by path: looks for the data, inside the folder of the file
+    except (onnx.checker.ValidationError, DecodeError) as error:
+        reason = str(error).strip().split("\n", maxsplit=1)[0]
+        raise DamagedFileError(f"{path}: not a valid ONNX file ({reason}); export it again") from None
+    return {entry.domain for entry in model.opset_import}

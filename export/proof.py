@@ -17,8 +17,9 @@ from .accuracy import Share, top_k
 from .classifier import Classifier
 from .errors import ParityError
 from .held_out import Batch, HeldOut, HeldOutImages
-from .metadata import Metadata
+from .metadata import FEATURES, FLOAT32, Metadata
 from .parity import Parity, ParityReport
+from .reference import PYTHON, Recorder
 from .runtime import Array, Model, Outputs
 
 BATCH_SIZES = (1, 2, 7)
@@ -44,7 +45,12 @@ class Proof:
 
 
 def prove(
-    classifier: Classifier, models: Mapping[str, Model], held_out: HeldOut, batch_size: int, tolerance: float
+    classifier: Classifier,
+    models: Mapping[str, Model],
+    held_out: HeldOut,
+    batch_size: int,
+    tolerance: float,
+    recorder: Recorder,
 ) -> dict[str, Proof]:
     """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
 
@@ -54,27 +60,29 @@ def prove(
         held_out: Labelled inputs.
         batch_size: Inputs a run.
         tolerance: See `ParityReport`.
+        recorder: Sees every batch, with the logits of the Python module and of the files in lower precision.
 
     Returns:
         What was measured, by file name.
 
     Raises:
-        ParityError: A file differs beyond the tolerance.
+        ParityError: A file differs beyond the tolerance; one in lower precision may differ, but must be finite.
         InputError: Not one input could be read.
     """
-    measured = {name: _Measured(model, Parity(name, tolerance)) for name, model in models.items()}
+    measured = {name: _Measured(name, model, tolerance) for name, model in models.items()}
     metadata = next(iter(models.values())).metadata
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
-        batches = held_out.batches(batch_size)
+        batches = held_out.batches(metadata.batch_size(batch_size))
         first = next(batches, None)
         if first is None:
             raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
         _try_batch_sizes(classifier, metadata, first, list(measured.values()))
         for batch in chain([first], batches):
             reference = python_outputs(classifier, metadata, batch.inputs)
-            for one in measured.values():
-                one.add(batch, reference)
+            answers = {name: one.add(batch, reference) for name, one in measured.items()}
+            rounded = {name: logits for name, logits in answers.items() if not measured[name].exact}
+            recorder.add(batch, {PYTHON: reference.logits} | rounded)
             advance(len(batch.ids))
     proofs = {name: one.proof(len(metadata.labels)) for name, one in measured.items()}
     for proof in proofs.values():
@@ -86,14 +94,16 @@ def prove(
 class _Measured:
     """One file while it is compared."""
 
-    def __init__(self, model: Model, parity: Parity) -> None:
-        self.model, self.parity = model, parity
+    def __init__(self, name: str, model: Model, tolerance: float) -> None:
+        self.model, self.exact = model, model.metadata.precision == FLOAT32
+        self.parity = Parity(name, model.metadata.labels, tolerance, exact=self.exact)
         self.ranks: list[Array] = []
 
-    def add(self, batch: Batch, reference: Outputs) -> None:
+    def add(self, batch: Batch, reference: Outputs) -> Array:
         candidate = self.model.run(batch.inputs)
         self.parity.add(batch.ids, reference, candidate)
         self.ranks.append(ranks(candidate.logits, batch.labels))
+        return candidate.logits
 
     def proof(self, num_classes: int) -> Proof:
         found = np.concatenate(self.ranks)
@@ -104,11 +114,12 @@ class _Measured:
 
 
 def _try_batch_sizes(classifier: Classifier, metadata: Metadata, batch: Batch, measured: Sequence[_Measured]) -> None:
-    largest = max(BATCH_SIZES)
+    sizes = (1,) if metadata.encoded else BATCH_SIZES
+    largest = max(sizes)
     inputs = np.resize(batch.inputs, (largest, *batch.inputs.shape[1:]))
     reference = python_outputs(classifier, metadata, inputs)
     for one in measured:
-        for size in BATCH_SIZES:
+        for size in sizes:
             one.parity.add_batch_size(reference.rows(slice(size)), one.model.run(inputs[:size]))
 
 
@@ -125,7 +136,7 @@ def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:
     tensor = torch.from_numpy(inputs)
     if metadata.input_format == "float-nchw":
         tensor = tensor.permute(0, 3, 1, 2)
-    return tensor if metadata.input_format == "uint8-nhwc" else tensor.float()
+    return tensor.float() if metadata.input_format in ("float-nchw", FEATURES) else tensor
 
 
 @torch.inference_mode()

@@ -1,5 +1,6 @@
 """What every opened file can do, whatever its format."""
 
+import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -7,8 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
+from PIL import Image
 from torch import Tensor
 
+from ..models.errors import ProviderError
 from ..trainer.features.threads import default_workers
 from .metadata import Metadata
 
@@ -54,8 +58,8 @@ class Model(ABC):
         """Classify a batch.
 
         Args:
-            inputs: Pixels uint8 ``(N, H, W, 3)``, RGB after resize and crop, whatever layout the file takes; for a
-                head alone features ``(N, D)``, float.
+            inputs: Pixels uint8 ``(N, H, W, 3)``, RGB as `Metadata.prepare` gives them, whatever layout the file
+                takes; N = 1 for a file that decodes images itself. For a head alone features ``(N, D)``, float.
         """
         return self.answer(self.feed(inputs))
 
@@ -65,9 +69,30 @@ class Model(ABC):
 
     def feed(self, inputs: Array) -> Array:
         """The batch in the layout and dtype that the file declares."""
+        if self.metadata.encoded:
+            return np.frombuffer(_png(inputs), np.uint8)
         if self.metadata.input_format == "float-nchw":
             return np.ascontiguousarray(inputs.transpose(0, 3, 1, 2), dtype=np.float32)
         return np.ascontiguousarray(inputs, dtype=np.float32 if self.metadata.head_only else np.uint8)
+
+
+def _png(pixels: Array) -> bytes:
+    """The one image of a batch, encoded without loss."""
+    (image,) = pixels
+    with io.BytesIO() as file:
+        Image.fromarray(image).save(file, "PNG", compress_level=1)
+        return file.getvalue()
+
+
+def torch_device(provider: str) -> torch.device:
+    """The device of a file that runs under torch.
+
+    Raises:
+        ProviderError: torch finds no such device here.
+    """
+    if provider == "cuda" and not torch.cuda.is_available():
+        raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
+    return torch.device(provider)
 
 
 def default_threads() -> int:

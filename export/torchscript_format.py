@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..models.errors import DamagedFileError, ProviderError
+from ..models.errors import DamagedFileError
 from .classifier import Classifier, Graph
 from .metadata import KEYS, Metadata
-from .runtime import Array, Model, Outputs
+from .runtime import Array, Model, Outputs, torch_device
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
 
@@ -68,9 +68,7 @@ class TorchScriptModel(Model):
 
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         self.path, self.provider = path, provider
-        if provider == "cuda" and not torch.cuda.is_available():
-            raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
-        self._device = torch.device(provider)
+        self._device = torch_device(provider)
         start = time.perf_counter()
         self._module, strings = read_torchscript(path, self._device)
         self.load_seconds = time.perf_counter() - start

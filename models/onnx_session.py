@@ -30,7 +30,13 @@ _SKEW = {
 
 
 def open_session(
-    model: Path | bytes, provider: str, threads: int, *, name: str, data_folder: Path | None = None
+    model: Path | bytes,
+    provider: str,
+    threads: int,
+    *,
+    name: str,
+    data_folder: Path | None = None,
+    operators: str | None = None,
 ) -> onnxruntime.InferenceSession:
     """Open a session.
 
@@ -40,6 +46,7 @@ def open_session(
         threads: Threads inside an operator.
         name: How to call the file in an error.
         data_folder: Where the external data of a model in bytes lie.
+        operators: A library of further operators.
 
     Raises:
         DamagedFileError: onnxruntime cannot read the file, or it is newer than onnxruntime.
@@ -52,6 +59,8 @@ def open_session(
     settings.log_severity_level = 3
     if data_folder is not None:
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
+    if operators is not None:
+        settings.register_custom_ops_library(operators)
     wanted = [(kind, options)] if provider == "cpu" else [(kind, options), ("CPUExecutionProvider", {})]
     try:
         with _quiet_onnxruntime():

@@ -89,6 +89,7 @@ def test_uint8_and_its_card(tiny_run, out, tmp_path, monkeypatch, capsys):
         "format": "uint8-nhwc",
         "dtype": "uint8",
         "shape": ["batch", 32, 32, 3],
+        "resize": False,
     }
     code = re.search(r"```python\n(.*?)```", (out / "README.md").read_text(), re.DOTALL).group(1)
     Image.new("RGB", (50, 40), (200, 30, 90)).save(out / "photo.jpg")
@@ -168,7 +169,7 @@ def test_a_tolerance_that_is_none(tiny_run, out, tolerance):
         export_classifier(tiny_run, out=out, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("formats", [(), ("onnx", "onnx"), ("pt2",), ("onnx", "tflite")])
+@pytest.mark.parametrize("formats", [(), ("onnx", "onnx"), ("pt3",), ("onnx", "tflite")])
 def test_formats_that_are_unknown(tiny_run, out, formats):
     with pytest.raises(InputError, match="--format"):
         export_classifier(tiny_run, out=out, formats=formats)

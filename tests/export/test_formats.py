@@ -11,13 +11,14 @@ import torch
 from torch import nn
 
 from headsmith.export import Classifier, ExportError, open_model
+from headsmith.export.exported_program_format import write_exported_program
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.onnx_format import write_onnx
 from headsmith.export.torchscript_format import quiet_torchscript, write_torchscript
 from headsmith.models import InputError, Linear, load_backbone
 
 LABELS = ("cat", 'a,"b"', "<script>", "😀", "Ä", "10")
-WRITERS = {".onnx": write_onnx, ".ts": write_torchscript}
+WRITERS = {".onnx": write_onnx, ".ts": write_torchscript, ".pt2": write_exported_program}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def metadata(backbone, input_format, labels=LABELS):
 
 @pytest.fixture(scope="module", params=["float-nchw", "uint8-nhwc", "features"])
 def written(request, backbone, head, tmp_path_factory):
-    """(classifier, metadata, folder) with model.onnx and model.ts."""
+    """(classifier, metadata, folder) with model.onnx, model.ts and model.pt2."""
     input_format = request.param
     classifier = Classifier(head, None if input_format == "features" else backbone, input_format)
     about, folder = metadata(backbone, input_format), tmp_path_factory.mktemp(input_format)
@@ -91,9 +92,10 @@ def test_onnx_says_what_it_is(written):
     assert props["input_format"] == about.input_format
 
 
-def test_onnx_tells_nothing_of_the_machine(written):
+@pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
+def test_a_file_tells_nothing_of_the_machine(written, suffix):
     _, _, folder = written
-    content = (folder / "model.onnx").read_bytes()
+    content = (folder / f"model{suffix}").read_bytes()
     assert b"site-packages" not in content
     assert b".py" not in content
 

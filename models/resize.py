@@ -1,0 +1,66 @@
+"""Resize and centre crop inside the graph, for images of any size."""
+
+import torch
+from torch import Tensor, nn
+
+from .errors import InputError
+from .preprocessing import Preprocessing
+
+FILTERS = ("bilinear", "bicubic")
+
+
+class Resize(nn.Module):
+    """Pixels ``(N, 3, H, W)``, uint8, of any H and W, to float32 ``(N, 3, height, width)`` of the recipe's crop.
+
+    What `Preprocessing` does with PIL, by torch's antialiased interpolation, whose filters are PIL's. Both round to
+    whole pixels at the end; PIL does so between its two passes as well, so that a pixel may differ by 1, and by more
+    where a bicubic filter overshoots 0 or 255 between them.
+
+    Args:
+        preprocessing: The recipe.
+
+    Raises:
+        InputError: A filter that torch has not, or a crop that is larger than the resized image.
+    """
+
+    def __init__(self, preprocessing: Preprocessing) -> None:
+        super().__init__()
+        if preprocessing.interpolation not in FILTERS:
+            raise InputError(
+                f"--resize: {preprocessing.interpolation} interpolation cannot be written into a graph, only "
+                f"{' and '.join(FILTERS)}; export without --resize"
+            )
+        if any(crop > size for crop, size in zip(preprocessing.crop_size, preprocessing.resize_size, strict=True)):
+            raise InputError(
+                f"--resize: crops {preprocessing.crop_size} pixels out of {preprocessing.resize_size}, which needs "
+                "padding; export without --resize"
+            )
+        self.recipe = preprocessing
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Resize and crop a batch of images of one size."""
+        size = self._size(pixels.shape[2], pixels.shape[3])
+        resized = nn.functional.interpolate(
+            pixels.to(torch.float32), size=size, mode=self.recipe.interpolation, antialias=True
+        )
+        for axis, edge, crop in zip((2, 3), size, self.recipe.crop_size, strict=True):
+            middle = torch.arange(crop, device=pixels.device) + _middle(edge, crop)
+            resized = resized.index_select(axis, middle)  # a slice would have a size that exporters cannot tell
+        return resized.clamp(0, 255)
+
+    def _size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width after the resize."""
+        if self.recipe.resize_mode == "exact":
+            return self.recipe.resize_size
+        edge = self.recipe.resize_size[0]
+        if torch.jit.is_tracing():  # sizes are tensors then, and `min` would make a constant of one of them
+            shortest = (height + width - abs(height - width)) // 2
+        else:
+            shortest = torch.sym_min(height, width)
+        return edge * height // shortest, edge * width // shortest
+
+
+def _middle(size: int, crop: int) -> int:
+    """``round((size - crop) / 2)``, halves to the even number, in whole numbers."""
+    half = (size - crop) // 2
+    return half + (size - crop) % 2 * (half % 2)
