@@ -14,49 +14,64 @@ PAIRS, TRIPLES = ("resize_size", "crop_size"), ("mean", "std")
 def read_recipe(path: str | Path, layout: str | None) -> Preprocessing:
     """Read a recipe.
 
-    The keys are the fields of `Preprocessing`; ``resize_size`` and ``crop_size`` may be one edge in pixels, ``mean``
-    and ``std`` one number for all channels. All must be there, but ``antialias`` and ``layout``.
-
     Args:
-        path: A YAML file.
-        layout: What the network's input shape says; ``None`` where it could be either, so that the file must say it.
+        path: A YAML file; see `recipe_of` for its keys.
+        layout: See `recipe_of`.
 
     Raises:
-        InputError: The file is missing or no YAML, or a key is unknown, missing or of another kind.
+        InputError: The file is missing or no YAML, or see `recipe_of`.
     """
-    values = read_yaml(path)
+    return recipe_of(read_yaml(path), str(path), layout)
+
+
+def recipe_of(values: Any, where: str, layout: str | None) -> Preprocessing:
+    """A recipe from its keys.
+
+    They are the fields of `Preprocessing`; ``resize_size`` and ``crop_size`` may be one edge in pixels, ``mean`` and
+    ``std`` one number for all channels. All must be there, but ``antialias`` and ``layout``.
+
+    Args:
+        values: The keys with their values.
+        where: What holds them, for errors.
+        layout: What the network's input shape says; ``None`` where it could be either, so that the keys must say it.
+
+    Raises:
+        InputError: A key is unknown, missing or of another kind.
+    """
     if not isinstance(values, dict):
-        raise InputError(f"{path}: holds {type(values).__name__}, expected keys such as resize_size: 256")
+        raise InputError(f"{where}: holds {type(values).__name__}, expected keys such as resize_size: 256")
     known = [field.name for field in fields(Preprocessing)]
     for key in values:
         if key not in known:
-            raise InputError(f"{path}: {key} is not known; expected some of {', '.join(known)}{near(str(key), known)}")
+            raise InputError(f"{where}: {key} is not known; expected some of {', '.join(known)}{near(str(key), known)}")
     lacking = [key for key in known if key not in values and key not in ("antialias", "layout")]
     if lacking:
-        raise InputError(f"{path}: {', '.join(lacking)} missing; a recipe is never guessed, see the network's page")
-    layout = values.setdefault("layout", layout)
+        raise InputError(f"{where}: {', '.join(lacking)} missing; a recipe is never guessed, see the network's page")
+    layout = values.get("layout", layout)
     if layout is None:
-        raise InputError(f"{path}: the network's input could be of either layout; say layout: nchw or layout: nhwc")
-    return Preprocessing(**{key: _spread(path, key, value) for key, value in values.items()})
+        raise InputError(f"{where}: the network's input could be of either layout; say layout: nchw or layout: nhwc")
+    return Preprocessing(**{key: _spread(where, key, value) for key, value in (values | {"layout": layout}).items()})
 
 
-def _spread(path: str | Path, key: str, value: Any) -> Any:
+def _spread(where: str, key: str, value: Any) -> Any:
     """One number for two edges or three channels, else as many as there are."""
     if key == "scale":
-        return _number(path, key, value)
+        return _number(where, key, value)
     if key not in (*PAIRS, *TRIPLES):
         return value
     count = 2 if key in PAIRS else 3
     numbers = value if isinstance(value, list) else [value] * count
     if len(numbers) != count:
-        raise InputError(f"{path}: {key} holds {len(numbers)} numbers, expected 1 or {count}")
-    found = tuple(_number(path, key, number) for number in numbers)
+        raise InputError(f"{where}: {key} holds {len(numbers)} numbers, expected 1 or {count}")
+    found = tuple(_number(where, key, number) for number in numbers)
     return tuple(map(int, found)) if key in PAIRS else found
 
 
-def _number(path: str | Path, key: str, value: Any) -> float:
+def _number(where: str, key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{path}: {key} holds {value!r}, expected a number")
+        raise InputError(f"{where}: {key} holds {value!r}, expected a number")
     if (key in ("std", *PAIRS) and value <= 0) or (key in PAIRS and value != int(value)):
-        raise InputError(f"{path}: {key} holds {value!r}, expected {'whole pixels' if key in PAIRS else 'more than 0'}")
+        raise InputError(
+            f"{where}: {key} holds {value!r}, expected {'whole pixels' if key in PAIRS else 'more than 0'}"
+        )
     return float(value)

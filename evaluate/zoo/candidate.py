@@ -1,0 +1,94 @@
+"""What is known of a classifier before it is run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...models.class_names import ClassNames
+from ...models.preprocessing import Preprocessing
+
+
+@dataclass(frozen=True)
+class Published:
+    """What its authors say of a classifier.
+
+    Attributes:
+        top1: Accuracy in per cent.
+        top5: The same among five answers; ``None`` where they do not say it.
+        source: Where that stands.
+    """
+
+    top1: float
+    top5: float | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an ONNX file of unknown origin does not say of itself.
+
+    Attributes:
+        output: The output with the scores of the classes.
+        probabilities: Those are probabilities (a softmax is inside), not logits.
+        background: Which output is no class and is left out; ``None`` where there is none.
+        batch: The fixed size of its batch; ``None`` where that is free.
+        scale: What its scores are multiplied by, of a quantised output; after `zero_point` was subtracted.
+        zero_point: See `scale`.
+    """
+
+    output: str
+    probabilities: bool
+    background: int | None
+    batch: int | None
+    scale: float = 1.0
+    zero_point: int = 0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A classifier that can be opened.
+
+    Attributes:
+        id: Its name in tables; each of a zoo has another one.
+        source: What it was asked by: a bundle, a file, ``timm:NAME``, ...
+        path: The file that is opened.
+        names: Ways to name its C classes in the order of its logits: see `headsmith.models.class_names`.
+        preprocessing: Its recipe; ``None`` for a head alone whose backbone nobody knows.
+        head_only: It takes features, not images.
+        setup: What had to be said of a file without headsmith's metadata; ``None`` for a file that says all itself.
+        published: Accuracy that its authors state, on ImageNet's validation set.
+        parameters: How many weights it has; ``None`` where nobody counted.
+        bytes: Size of the file, external data included.
+        fingerprint: SHA-256 over all that can change an answer: files, recipe, setup, names.
+    """
+
+    id: str
+    source: str
+    path: Path
+    names: ClassNames
+    preprocessing: Preprocessing | None
+    head_only: bool
+    setup: Setup | None
+    published: Published | None
+    parameters: int | None
+    bytes: int
+    fingerprint: str
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """C names in the order of the logits, no two alike."""
+        return next(names for names in self.names if len(set(names)) == len(names))
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A classifier that cannot be evaluated, and stays in the table.
+
+    Attributes:
+        id: See `Candidate`.
+        source: See `Candidate`.
+        error: Why, on one line.
+    """
+
+    id: str
+    source: str
+    error: str

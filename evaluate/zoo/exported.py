@@ -1,0 +1,113 @@
+"""Pretrained networks of timm and torchvision as ONNX files, written once and kept."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import torch
+import torchvision
+from filelock import FileLock
+
+from ...export.classifier import Classifier
+from ...export.metadata import Metadata, identity
+from ...export.onnx_format import OPSET, write_onnx
+from ...models.backbone import Backbone, load_backbone
+from ...models.errors import InputError
+from ...models.files import new_folder, sha256_json
+from ...models.heads import Linear
+from ...models.pretrained import Pretrained, backbone_classifier
+from .candidate import Published
+
+FILE = "model.onnx"
+LIBRARIES = ("timm:", "torchvision:")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file in the cache.
+
+    Attributes:
+        path: The file.
+        parameters: How many weights the network has.
+        published: What its library says of it.
+    """
+
+    path: Path
+    parameters: int
+    published: Published | None
+
+
+def is_library(source: str) -> bool:
+    """Whether a network of a library is meant."""
+    return source == "lite0" or source.startswith(LIBRARIES)
+
+
+def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
+    """Export a pretrained network with its own classifier and preprocessing, or find it in the cache.
+
+    The cache is ``$HEADSMITH_CACHE``, else ``headsmith`` in ``$XDG_CACHE_HOME`` or ``~/.cache``. Its key holds the
+    weights, the recipe, the names of the classes and the versions of what exports.
+
+    Args:
+        source: ``lite0``, ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``.
+        checkpoint: Local weights in place of a download.
+
+    Raises:
+        InputError: No such network, no weights, or a network without one last linear layer.
+        ExportError: A network that ONNX cannot hold.
+    """
+    backbone = load_backbone(source, checkpoint=checkpoint)
+    own = backbone_classifier(backbone)
+    labels = _labels(own, source)
+    metadata = Metadata(
+        labels, "float-nchw", backbone.preprocessing, identity(backbone.record(), backbone.feature_dim), ""
+    )
+    versions = {"opset": OPSET, "torch": torch.__version__, "onnx": onnx.__version__}
+    key = sha256_json([metadata.to_strings(), versions])[:32]
+    folder = cache_folder() / "exported" / key
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{key}.lock")):
+        if not (folder / FILE).is_file():
+            with new_folder(folder) as new:
+                write_onnx(_classifier(backbone, own), metadata, new / FILE)
+    parameters = backbone.parameter_count + (0 if _stands_in(backbone) else own.weight.numel() + own.bias.numel())
+    return Exported(folder / FILE, parameters, None if checkpoint else _published(source))
+
+
+def cache_folder() -> Path:
+    """Where files are kept that can be made again."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("HEADSMITH_CACHE") or base / "headsmith")
+
+
+def _labels(own: Pretrained, source: str) -> tuple[str, ...]:
+    unique = [names for names in own.names or () if len(set(names)) == len(names)]
+    if not unique:
+        raise InputError(f"{source}: nobody says what its {len(own.weight)} outputs are; export a bundle with labels")
+    return unique[0]
+
+
+def _classifier(backbone: Backbone, own: Pretrained) -> Classifier:
+    head = Linear(own.weight.shape[1], own.weight.shape[0])
+    head.load_state_dict({"weight": own.weight, "bias": own.bias})
+    return Classifier(head, backbone)
+
+
+def _stands_in(backbone: Backbone) -> bool:
+    """Whether the network still holds its classifier, so that its weights are counted."""
+    return any(module is backbone.source.classifier for module in backbone.network.modules())
+
+
+def _published(source: str) -> Published | None:
+    """What torchvision says of its weights; timm and the packaged weights say nothing."""
+    library, _, name = source.partition(":")
+    if library != "torchvision":
+        return None
+    name, _, tag = name.partition("/")
+    weights = torchvision.models.get_model_weights(name)[tag or "DEFAULT"]
+    with suppress(KeyError):
+        metrics = weights.meta["_metrics"]["ImageNet-1K"]
+        return Published(metrics["acc@1"], metrics["acc@5"], f"torchvision {torchvision.__version__}, {weights}")
+    return None

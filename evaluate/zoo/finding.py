@@ -1,0 +1,150 @@
+"""Find classifiers, and what must be known of each before it can be evaluated."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from ...export.bundle import MANIFEST, Bundle
+from ...export.formats import FORMATS, open_model
+from ...export.hub import HUB
+from ...export.metadata import Metadata
+from ...models.class_names import ClassNames
+from ...models.errors import HeadsmithError, InputError
+from ...models.files import sha256_file, sha256_json
+from ...models.onnx_graph import parameter_count, read_onnx
+from ...models.preprocessing import Preprocessing
+from .candidate import Candidate, Failed, Setup
+from .exported import exported, is_library
+from .foreign import describe_foreign
+from .manifest import Row
+from .names import columns
+from .rows import expand
+
+SAID = ("preprocessing", "labels", "background", "output", "checkpoint")
+
+
+def find_candidates(
+    sources: Sequence[str | Path],
+    *,
+    preprocessing: str | Path | None = None,
+    labels: str | Path | None = None,
+    background: int | None = None,
+    output: str | None = None,
+    checkpoint: str | Path | None = None,
+) -> Iterator[Candidate | Failed]:
+    """Find classifiers, one after the other: a network is exported only when its turn has come.
+
+    Args:
+        sources: Each a bundle; an ONNX, TorchScript or ``.pt2`` file; a folder of such; ``hf:USER/REPO``; ``lite0``;
+            ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``, also as a pattern (``timm:resnet*``), which are exported
+            to ONNX and kept in a cache; a zoo in YAML (see `headsmith.evaluate.zoo.manifest`), or ``zoo:NAME``, one
+            that headsmith brings.
+        preprocessing: YAML file with the recipe of ONNX files that do not say it.
+        labels: Of such files: a text file with a name a line in the order of the outputs, or timm's name of a set
+            of classes, as ``imagenet-1k``.
+        background: Of such files: the output that is no class.
+        output: Of such files: the output with the scores, where several could be.
+        checkpoint: Local weights of a ``timm:`` or ``torchvision:`` network.
+
+    Yields:
+        Each of them as a candidate, or why it is none.
+
+    Raises:
+        InputError: A source that names nothing or stands twice, or a zoo that cannot be read; before the first one.
+    """
+    given = {"preprocessing": preprocessing, "labels": labels, "checkpoint": checkpoint}
+    said: dict[str, Any] = {key: str(value) for key, value in given.items() if value is not None}
+    said |= {key: value for key, value in (("background", background), ("output", output)) if value is not None}
+    return map(partial(_found, said=said), expand(sources))
+
+
+def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
+    try:
+        return _candidate(row, said)
+    except HeadsmithError as error:
+        return Failed(row.id, row.source, str(error))
+
+
+def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
+    if is_library(row.source):
+        checkpoint = row.folder / row.checkpoint if row.checkpoint else said.get("checkpoint")
+        network = exported(row.source, checkpoint)
+        found = _onnx(replace(row, checkpoint=None), network.path, {})
+        return replace(found, published=row.published or network.published, parameters=network.parameters)
+    path = row.folder / row.source
+    if row.source.startswith(HUB) or (path / MANIFEST).is_file():
+        bundle = Bundle.load(row.source if row.source.startswith(HUB) else path)
+        return replace(_file(row, bundle.path / _first_file(bundle), said), parameters=bundle.manifest["parameters"])
+    return _file(row, path, said)
+
+
+def _first_file(bundle: Bundle) -> str:
+    found = (name for entry in FORMATS.values() for name in bundle.manifest["files"] if fnmatchcase(name, entry.file))
+    return next(found)
+
+
+def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
+    if not path.is_file():
+        raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
+    if row.sha256 is not None and (found := sha256_file(path)) != row.sha256:
+        raise InputError(f"{path}: sha256 {found[:12]} found, the zoo says {row.sha256[:12]}; download it again")
+    if path.suffix == ".onnx":
+        return _onnx(row, path, said)
+    return _own(row, path, [path], open_model(path).metadata, None)
+
+
+def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
+    model = read_onnx(path)
+    files = [path, *sorted({Path(tensor.path) for tensor in _external(model)})]
+    parameters = parameter_count(model)
+    if "headsmith_version" in model.metadata_props:
+        return _own(row, path, files, Metadata.from_strings(dict(model.metadata_props), str(path)), parameters)
+    if all(getattr(row, key) is None for key in SAID):
+        row = replace(row, **said, folder=Path())
+    foreign = describe_foreign(model, row, str(path))
+    return _build(row, path, files, foreign.names, foreign.preprocessing, parameters, foreign.setup)
+
+
+def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:
+    for value in model.graph.initializers.values():
+        if isinstance(value.const_value, ir.ExternalTensor):
+            yield value.const_value
+
+
+def _own(row: Row, path: Path, files: list[Path], metadata: Metadata, parameters: int | None) -> Candidate:
+    said = [key for key in SAID if getattr(row, key) is not None]
+    if said:
+        raise InputError(f"{path}: says its {said[0]} itself; leave it out of its row")
+    found = _build(row, path, files, columns(metadata.labels), metadata.preprocessing, parameters, None)
+    return replace(found, head_only=metadata.head_only)
+
+
+def _build(
+    row: Row,
+    path: Path,
+    files: list[Path],
+    names: ClassNames,
+    preprocessing: Preprocessing | None,
+    parameters: int | None,
+    setup: Setup | None,
+) -> Candidate:
+    hashes = [sha256_file(file) for file in files]
+    recipe = None if preprocessing is None else preprocessing.to_dict()
+    return Candidate(
+        id=row.id,
+        source=row.source,
+        path=path,
+        names=names,
+        preprocessing=preprocessing,
+        head_only=False,
+        setup=setup,
+        published=row.published,
+        parameters=parameters,
+        bytes=sum(file.stat().st_size for file in files),
+        fingerprint=sha256_json([hashes, recipe, setup and asdict(setup), [list(column) for column in names]]),
+    )

@@ -1,0 +1,152 @@
+"""What an ONNX file of unknown origin is, from its graph and from what is said of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+
+from ...models.class_names import ClassNames
+from ...models.errors import InputError
+from ...models.onnx_backbone import layout_of
+from ...models.onnx_graph import only_input
+from ...models.onnx_graph.last_layer import SHAPE_ONLY
+from ...models.preprocessing import Preprocessing
+from ...models.recipe_file import read_recipe, recipe_of
+from .candidate import Setup
+from .manifest import Row
+from .names import read_names
+
+INPUTS = {kind: kind.name for kind in (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)}
+STEPS = {
+    "QuantizeLinear": (1, 2),
+    "QLinearMatMul": (6, 7),
+    "QLinearConv": (6, 7),
+    "QGemm": (7, 8),
+    "QLinearAdd": (6, 7),
+}
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A file's recipe, names and setup."""
+
+    preprocessing: Preprocessing
+    names: ClassNames
+    setup: Setup
+
+
+def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
+    """Bring together a graph and what its row says.
+
+    Args:
+        model: The graph.
+        row: What is said of it.
+        where: The file, for errors.
+
+    Raises:
+        InputError: The row does not say the recipe or the labels, or what it says does not fit the graph.
+    """
+    images = only_input(model, where)
+    shape = [None] * 4 if images.shape is None else [size if isinstance(size, int) else None for size in images.shape]
+    if len(shape) != 4:
+        raise InputError(f"{where}: input {images.name} has the shape {images.shape}, expected four axes, 3 channels")
+    if images.dtype not in INPUTS:
+        raise InputError(f"{where}: input {images.name} takes {images.dtype}, expected float or uint8 pixels")
+    recipe = _recipe(row, layout_of(shape), where)
+    _check_shape(images, shape, recipe, where)
+    if row.labels is None:
+        raise InputError(
+            f"{where}: does not say what its outputs are, and that is never guessed; name its labels with --labels "
+            "(imagenet-1k, or a text file with one name a line) or in a zoo.yaml"
+        )
+    names = read_names(row.labels, row.folder, where)
+    output = _output(model, row, len(names[0]), where)
+    scale, zero_point = _steps(model, output)
+    setup = Setup(str(output.name), _ends_in_softmax(output), row.background, shape[0], scale, zero_point)
+    return Foreign(recipe, names, setup)
+
+
+def _recipe(row: Row, layout: str | None, where: str) -> Preprocessing:
+    if row.preprocessing is None:
+        raise InputError(
+            f"{where}: does not say how images are preprocessed, and that is never guessed; write its recipe into a "
+            "YAML file and name it with --preprocessing, or into a zoo.yaml"
+        )
+    if isinstance(row.preprocessing, str):
+        return read_recipe(row.folder / row.preprocessing, layout)
+    return recipe_of(row.preprocessing, f"{row.id}: preprocessing", layout)
+
+
+def _check_shape(images: ir.Value, shape: list[int | None], recipe: Preprocessing, where: str) -> None:
+    expected = (3, *recipe.crop_size) if recipe.layout == "nchw" else (*recipe.crop_size, 3)
+    for found, wanted in zip(shape[1:], expected, strict=True):
+        if found not in (None, wanted):
+            raise InputError(
+                f"{where}: input {images.name} takes {images.shape}, the recipe gives {expected} an image; correct "
+                "layout or crop_size in its preprocessing"
+            )
+
+
+def _output(model: ir.Model, row: Row, labels: int, where: str) -> ir.Value:
+    """The output with one score a label, and one for the background."""
+    outputs = {str(value.name): value for value in model.graph.outputs}
+    listed = ", ".join(f"{name} {value.shape}" for name, value in outputs.items())
+    if row.output is not None:
+        if row.output not in outputs:
+            raise InputError(f"{where}: --output {row.output}: no such output; expected one of {listed}")
+        outputs = {row.output: outputs[row.output]}
+    expected = labels + (row.background is not None)
+    counts = {name: _scores(value) for name, value in outputs.items()}
+    fitting = [name for name, count in counts.items() if count in (None, expected)]
+    if not fitting:
+        found = " and ".join(str(count) for count in counts.values())
+        extra = "" if row.background is not None else "; is the first one a background class? say --background 0"
+        raise InputError(
+            f"{where}: {found} outputs, {labels} classes{extra if expected + 1 in counts.values() else ''}"
+        )
+    if len(fitting) > 1 and "logits" in fitting:
+        fitting = ["logits"]
+    if len(fitting) > 1:
+        raise InputError(f"{where}: several outputs could be the scores ({listed}); name one with --output")
+    if row.background is not None and not 0 <= row.background < expected:
+        raise InputError(f"{where}: --background {row.background}: expected one of 0..{expected - 1}")
+    return outputs[fitting[0]]
+
+
+def _scores(value: ir.Value) -> int | None:
+    """How many numbers an image has in an output; ``None`` where the graph does not say it, 0 where that is no row."""
+    if value.shape is None:
+        return None
+    sizes = [size if isinstance(size, int) else None for size in value.shape][1:]
+    if not sizes or any(size not in (1, None) for size in sizes[1:]):
+        return 0
+    return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+
+def _ends_in_softmax(value: ir.Value) -> bool:
+    node = _maker(value)
+    return node is not None and node.op_type == "Softmax"
+
+
+def _maker(value: ir.Value) -> ir.Node | None:
+    """The node that computes a value, reshapes left out."""
+    node = value.producer()
+    while node is not None and node.op_type in SHAPE_ONLY and node.inputs[0] is not None:
+        node = node.inputs[0].producer()
+    return node
+
+
+def _steps(model: ir.Model, output: ir.Value) -> tuple[float, int]:
+    """Scale and zero point of a quantised output; 1 and 0 of any other."""
+    node = _maker(output)
+    if node is None or node.op_type not in STEPS:
+        return 1.0, 0
+    scale, zero = (_number(node, place) for place in STEPS[node.op_type])
+    return float(1.0 if scale is None else scale), int(zero or 0)
+
+
+def _number(node: ir.Node, place: int) -> Any:
+    value = node.inputs[place] if place < len(node.inputs) else None
+    tensor = None if value is None else ir.convenience.get_const_tensor(value)
+    return None if tensor is None else tensor.numpy().item()

@@ -1,0 +1,92 @@
+"""ONNX classifiers that say nothing of themselves, under onnxruntime, as they are."""
+
+import time
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+
+from ...export.metadata import Metadata
+from ...export.runtime import Array, Model, Outputs
+from ...models.errors import InputError
+from ...models.onnx_session import PROVIDERS, OrtErrors, onnxruntime_package, open_session, short_reason
+from ...models.preprocessing import Normalize
+from .candidate import Candidate
+
+DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
+DTYPES |= {"tensor(uint8)": np.uint8}
+TOP_K = 5
+
+
+class ForeignModel(Model):
+    """A file that is fed as its recipe says.
+
+    Pixels are normalised outside the file. A batch of fixed size is filled up with zeros, whose answers are dropped.
+    Of a file that gives probabilities the logarithm is taken, which is as good as its logits for every figure.
+
+    Attributes:
+        session: Its session.
+    """
+
+    def __init__(self, candidate: Candidate, provider: str, threads: int) -> None:
+        if candidate.setup is None or candidate.preprocessing is None:
+            raise ValueError(f"{candidate.path}: says all of itself")
+        self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
+        self._normalize = Normalize(candidate.preprocessing)
+        start = time.perf_counter()
+        self.session = open_session(candidate.path, provider, threads, name=str(candidate.path))
+        self.load_seconds = time.perf_counter() - start
+        self.metadata = _metadata(candidate)
+        self.settings = {
+            "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
+            "provider": self.session.get_providers()[0],
+            "provider_options": PROVIDERS[provider][1],
+            "threads": threads,
+        }
+        (self._input,) = self.session.get_inputs()
+        self._dtype = DTYPES[self._input.type]
+
+    def feed(self, inputs: Array) -> Array:
+        """Normalised pixels in the layout and dtype that the file declares."""
+        return self.normalized(torch.from_numpy(inputs), self._normalize)
+
+    def normalized(self, pixels: torch.Tensor, normalize: Normalize) -> Array:
+        """Pixels uint8 ``(N, H, W, 3)`` by any recipe, in the dtype of the file."""
+        images = normalize(pixels.permute(0, 3, 1, 2)).contiguous().numpy()
+        return images.round().astype(np.uint8) if self._dtype is np.uint8 else images.astype(self._dtype, copy=False)
+
+    def answer(self, fed: Array) -> Outputs:
+        """Run the session, in batches of the file's own size where that is fixed."""
+        size = self._setup.batch or len(fed)
+        parts = [self._scores(fed[start : start + size], size) for start in range(0, len(fed), size)]
+        return best(np.concatenate(parts))
+
+    def _scores(self, fed: Array, size: int) -> Array:
+        n = len(fed)
+        if n < size:
+            fed = np.concatenate([fed, np.zeros((size - n, *fed.shape[1:]), fed.dtype)])
+        try:
+            (scores,) = self.session.run([self._setup.output], {self._input.name: fed})
+        except OrtErrors as error:
+            raise InputError(f"{self.path}: cannot run a batch {fed.shape} ({short_reason(error)})") from None
+        found = np.asarray(scores, np.float32).reshape(size, -1)[:n]
+        found = (found - self._setup.zero_point) * np.float32(self._setup.scale)
+        if self._setup.background is not None:
+            found = np.delete(found, self._setup.background, axis=1)
+        return torch.from_numpy(found).log().numpy() if self._setup.probabilities else found
+
+
+def best(logits: Array) -> Outputs:
+    """Logits ``(N, C)`` with the five best classes; of equal ones the lower index stands first."""
+    order = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
+    scores = torch.from_numpy(logits).softmax(1).numpy()
+    return Outputs(logits, np.take_along_axis(scores, order, axis=1), order)
+
+
+def _metadata(candidate: Candidate) -> Metadata:
+    """What the file would say, were it ours."""
+    identity: dict[str, Any] = {"spec": candidate.source, "tap": None, "feature_dim": None}
+    return Metadata(
+        candidate.labels, "float-nchw", candidate.preprocessing, identity | {"weights_sha256": None}, "", version=""
+    )

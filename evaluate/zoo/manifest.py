@@ -1,0 +1,114 @@
+"""A zoo: a list of classifiers in YAML, with what their files do not say of themselves."""
+
+import importlib.util
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import InputError, near
+from ...models.yaml_file import read_yaml
+from .candidate import Published
+
+TOP = ("package", "models")
+PUBLISHED = tuple(field.name for field in fields(Published))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a zoo.
+
+    Attributes:
+        id: Its name in tables, each another one.
+        source: A bundle, a file, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]``, ``lite0`` or ``hf:USER/REPO``.
+        sha256: What the file must hash to.
+        preprocessing: Of an ONNX file without headsmith's metadata: the keys of `headsmith.models.recipe_file`, or
+            the YAML file with them.
+        labels: Of such a file, in the order of its outputs: a list of names, a text file with one a line, or timm's
+            name of a set of classes, as ``imagenet-1k``, whose order is that of the WordNet ids.
+        background: Of such a file: the output that is no class.
+        output: Of such a file: the output with the scores, where several could be.
+        checkpoint: Local weights of a ``timm:`` or ``torchvision:`` network.
+        published: Accuracy that its authors state.
+        folder: Where relative paths start.
+    """
+
+    id: str
+    source: str
+    sha256: str | None = None
+    preprocessing: dict[str, Any] | str | None = None
+    labels: list[str] | str | None = None
+    background: int | None = None
+    output: str | None = None
+    checkpoint: str | None = None
+    published: Published | None = None
+    folder: Path = field(default=Path(), repr=False)
+
+
+KEYS = tuple(field.name for field in fields(Row) if field.name != "folder")
+
+
+def read_manifest(path: str | Path) -> list[Row]:
+    """Read a zoo.
+
+    ``models`` lists rows with the keys of `Row`; paths start at the manifest's folder, or at the folder of the Python
+    package that ``package`` names. Keys under ``published`` are those of `Published`.
+
+    Args:
+        path: A YAML file.
+
+    Raises:
+        InputError: The file is missing or no YAML; a key is unknown, missing or of another kind; an id stands twice.
+    """
+    values = _mapping(read_yaml(path), str(path), TOP)
+    if not isinstance(values.get("models"), list) or not values["models"]:
+        raise InputError(f"{path}: models holds {values.get('models')!r}, expected a list of rows such as - id: NAME")
+    folder = _folder(Path(path), values.get("package"))
+    rows = [_row(row, f"{path}: model {number}", folder) for number, row in enumerate(values["models"], 1)]
+    ids = [row.id for row in rows]
+    twice = next((name for name in ids if ids.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: id {twice!r} stands {ids.count(twice)} times; expected every id once")
+    return rows
+
+
+def _row(values: Any, where: str, folder: Path) -> Row:
+    values = _mapping(values, where, KEYS)
+    where = f"{where} ({values.get('id', '?')})"
+    for key, value in values.items():
+        kinds = {"background": int, "preprocessing": dict | str, "labels": list | str, "published": dict}
+        kind = kinds.get(key, str)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            name = " or ".join(part.__name__ for part in getattr(kind, "__args__", (kind,)))
+            raise InputError(f"{where}: {key} holds {value!r}, expected {name}")
+    lacking = [key for key in ("id", "source") if key not in values]
+    if lacking:
+        raise InputError(f"{where}: {' and '.join(lacking)} missing")
+    published = values.pop("published", None)
+    return Row(**values, published=published and _published(published, f"{where}: published"), folder=folder)
+
+
+def _published(values: Any, where: str) -> Published:
+    values = {"top5": None} | _mapping(values, where, PUBLISHED)
+    numbers = [values.get("top1"), values["top5"]]
+    right = [isinstance(number, int | float) and 0 <= number <= 100 for number in numbers]
+    if not (right[0] and (right[1] or numbers[1] is None) and isinstance(values.get("source"), str)):
+        raise InputError(f"{where}: {values} found, expected top1 and top5 in per cent, and their source")
+    return Published(**values)
+
+
+def _mapping(values: Any, where: str, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise InputError(f"{where}: holds {type(values).__name__}, expected keys such as {known[0]}")
+    for key in values:
+        if key not in known:
+            raise InputError(f"{where}: {key} is not known; expected some of {', '.join(known)}{near(str(key), known)}")
+    return dict(values)
+
+
+def _folder(path: Path, package: Any) -> Path:
+    if package is None:
+        return path.parent
+    found = importlib.util.find_spec(str(package)) if str(package).isidentifier() else None
+    if found is None or not found.submodule_search_locations:
+        raise InputError(f"{path}: package {package!r} is not installed")
+    return Path(found.submodule_search_locations[0])

@@ -1,0 +1,111 @@
+"""From what a user names to rows of a zoo."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import timm
+import torchvision
+
+from ... import models
+from ...export.bundle import MANIFEST
+from ...export.formats import FORMATS
+from ...export.hub import HUB
+from ...models.errors import InputError, near
+from .manifest import Row, read_manifest
+
+SHIPPED = Path(models.__file__).parent / "manifests"
+ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"
+SUFFIXES = {Path(entry.file).suffix for entry in FORMATS.values()} - {".safetensors"}
+
+
+def expand(sources: Sequence[str | Path]) -> list[Row]:
+    """Rows in the order given; those of a folder and of a pattern by name.
+
+    Args:
+        sources: See `headsmith.evaluate.zoo.find_candidates`.
+
+    Raises:
+        InputError: A source that names nothing, or one that is named twice.
+    """
+    rows = [row for source in sources for row in _rows(str(source))]
+    count = Counter(row.id for row in rows)
+    rows = [row if count[row.id] == 1 else replace(row, id=row.source) for row in rows]
+    name, most = Counter(row.id for row in rows).most_common(1)[0] if rows else ("", 0)
+    if not most:
+        raise InputError("no model named; expected bundles, files, timm:NAME, torchvision:NAME or a zoo.yaml")
+    if most > 1:
+        raise InputError(f"{name}: named {most} times; expected every model once")
+    return rows
+
+
+def _rows(source: str) -> Iterator[Row]:
+    path = Path(source)
+    if source.startswith(ZOO):
+        yield from read_manifest(_shipped(source))
+    elif path.suffix in (".yaml", ".yml"):
+        yield from read_manifest(path)
+    elif source.startswith(TIMM):
+        yield from (Row(name, name) for name in _timm(source))
+    elif source.startswith(TORCHVISION):
+        yield from (Row(name, name) for name in _torchvision(source))
+    elif path.is_dir() and not (path / MANIFEST).is_file():
+        yield from _inside(path)
+    elif source.startswith(HUB) or source == "lite0":
+        yield Row(source, source)
+    else:
+        yield Row(path.resolve().stem if path.suffix in SUFFIXES else path.resolve().name, source)
+
+
+def _shipped(source: str) -> Path:
+    known = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+    name = source.removeprefix(ZOO)
+    if name not in known:
+        raise InputError(f"{source}: no such zoo; expected one of {', '.join(known)}{near(name, known)}")
+    return known[name]
+
+
+def _inside(folder: Path) -> Iterator[Row]:
+    """Bundles and model files in a folder."""
+    found = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES or (path / MANIFEST).is_file()]
+    if not found:
+        raise InputError(
+            f"{folder}: no model in it; expected bundles or files that end in {', '.join(sorted(SUFFIXES))}"
+        )
+    yield from (Row(path.stem if path.is_file() else path.name, str(path)) for path in found)
+
+
+def _timm(source: str) -> list[str]:
+    pattern = source.removeprefix(TIMM)
+    if not _is_pattern(pattern):
+        return [source]
+    names = timm.list_models(pattern, pretrained=True)
+    return _some(source, [f"{TIMM}{name}" for name in names], "timm's pretrained models")
+
+
+def _torchvision(source: str) -> list[str]:
+    pattern, _, tag = source.removeprefix(TORCHVISION).partition("/")
+    if not _is_pattern(pattern + tag):
+        return [source]
+    names = torchvision.models.list_models(module=torchvision.models, include=pattern)
+    if not tag:
+        return _some(source, [f"{TORCHVISION}{name}" for name in names], "torchvision's classifiers")
+    weights = [
+        f"{TORCHVISION}{name}/{member}"
+        for name in names
+        for member in torchvision.models.get_model_weights(name).__members__
+        if fnmatchcase(member, tag)
+    ]
+    return _some(source, weights, "torchvision's weights")
+
+
+def _is_pattern(text: str) -> bool:
+    return any(letter in text for letter in "*?[")
+
+
+def _some(source: str, names: list[str], of: str) -> list[str]:
+    if not names:
+        raise InputError(f"{source}: matches none of {of}")
+    return names
