@@ -1,7 +1,8 @@
 """Measure exported files on held-out data, and ask them for labels."""
 
 from .evaluation import evaluate_classifier
+from .old_result import EvalResult
 from .prediction import Prediction, predict
-from .result import EvalResult
+from .results import Results, load_results
 
-__all__ = ["EvalResult", "Prediction", "evaluate_classifier", "predict"]
+__all__ = ["EvalResult", "Prediction", "Results", "evaluate_classifier", "load_results", "predict"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..models.files import new_file, write_json
 from .measurement import Measurement
-from .result import EvalResult
+from .old_result import EvalResult
 
 
 def write_results(folder: Path, result: EvalResult, measured: Measurement, labels: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 import headsmith.evaluate.measurement as measurement
 from headsmith.evaluate import evaluate_classifier
-from headsmith.evaluate.result import doubts
+from headsmith.evaluate.old_result import doubts
 from headsmith.export import Bundle, export_classifier
 from headsmith.models import InputError
 from headsmith.models.images import UnreadableImage

@@ -1,0 +1,129 @@
+"""``results.csv``: a row a classifier, timm's columns first."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import DamagedFileError
+from ...models.files import new_file
+from ..metrics import Summary
+from ..result import EvalResult, FailedModel
+
+TIMM = ("model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation")
+COLUMNS = (
+    *TIMM,
+    *("n", "top1_low", "top1_high", "top5_low", "top5_high", "rank", "tied", "p_holm"),
+    *("mean_recall", "nll", "brier", "ece", "ece_mass", "aurc", "num_classes"),
+    *("images_per_second", "images_per_second_overall", "decoded_per_second"),
+    *("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "load_seconds", "first_run_seconds"),
+    *("rss_mb", "gpu_mb", "file_mb", "batch_size", "provider", "nodes_elsewhere", "threads", "runtime", "device"),
+    *("published_top1", "published_top5", "published_by", "minus_published", "within"),
+    *("against", "flips", "ties", "not_finite", "unreadable", "duplicates", "flags"),
+    *("file", "model_sha256", "data", "data_sha256", "labels_sha256", "preprocessing_sha256"),
+    *("versions", "created", "source", "key", "error"),
+)
+Row = dict[str, Any]
+
+
+def result_row(result: EvalResult) -> Row:
+    """A row of the table: shares in per cent, parameters in millions, sizes in MB; ``None`` where nothing is known.
+
+    ``rank``, ``tied`` and ``p_holm`` depend on the other rows and are not here.
+    """
+    setup, speed = result.setup, result.speed
+    row = {"model": result.model} | _percent(result.summary)
+    row |= {f"{name}_err": None if row.get(name) is None else round(100 - row[name], 4) for name in ("top1", "top5")}
+    row |= {
+        "img_size": setup.image_size,
+        "param_count": None if setup.parameters is None else round(setup.parameters / 1e6, 2),
+        "crop_pct": None if setup.crop_pct is None else round(setup.crop_pct, 3),
+        "interpolation": setup.interpolation,
+        "n": result.n,
+        "num_classes": result.summary.num_logits,
+        "latency_p50_ms": round(speed.latency.p50, 3),
+        "latency_p90_ms": round(speed.latency.p90, 3),
+        "latency_p99_ms": round(speed.latency.p99, 3),
+        "rss_mb": round(speed.rss_bytes / 1e6, 1),
+        "gpu_mb": None if speed.gpu_bytes is None else round(speed.gpu_bytes / 1e6, 1),
+        "file_mb": round(setup.bytes / 1e6, 2),
+        "nodes_elsewhere": sum(setup.nodes.values()) - setup.nodes.get(setup.provider, 0),
+        "not_finite": result.not_finite,
+        "unreadable": len(result.unreadable),
+        "duplicates": result.duplicates,
+        "flags": "; ".join(result.flags),
+        "versions": " ".join(f"{name}={version}" for name, version in setup.versions.items() if name != "platform"),
+        "source": result.source,
+        "key": result.key,
+    }
+    for size, rate in speed.throughput.items():
+        row[f"images_per_second_at_{size}"] = round(rate, 2)
+    for name in ("images_per_second", "images_per_second_overall", "decoded_per_second"):
+        row[name] = _rounded(getattr(speed, name), 2)
+    for name in ("load_seconds", "first_run_seconds"):
+        row[name] = round(getattr(speed, name), 4)
+    for name in COLUMNS:
+        if hasattr(setup, name) and name not in row:
+            row[name] = getattr(setup, name)
+    if result.subset is not None:
+        row |= _percent(result.subset)
+    if result.verdict is not None:
+        row |= {
+            "published_top1": _share(result.verdict.top1),
+            "published_top5": _share(result.verdict.top5),
+            "published_by": result.verdict.source,
+            "minus_published": _share(result.verdict.difference),
+            "within": result.verdict.within,
+        }
+    if result.against is not None:
+        found = result.against
+        row |= {"against": found.runtime, "flips": found.different, "ties": found.tie}
+    return row
+
+
+def failed_row(failed: FailedModel) -> Row:
+    """The row of a classifier that could not be measured."""
+    return {"model": failed.model, "source": failed.source, "key": failed.key, "error": failed.error}
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """All rows, as text; none where there is no such file.
+
+    Raises:
+        DamagedFileError: Not a table of results.
+    """
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    if "model" not in (reader.fieldnames or ()) or any(None in row or None in row.values() for row in rows):
+        raise DamagedFileError(f"{path}: not a table of results (no column `model`, or rows of other lengths); move it")
+    return rows
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write all rows at once, flushed to disk.
+
+    Columns that this version does not know, such as those of another version, follow the known ones.
+    """
+    further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
+    with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *further], restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _percent(summary: Summary) -> Row:
+    return {
+        name: _share(value) if name.startswith(("top", "mean_recall")) else _rounded(value, 6)
+        for name, value in summary.columns().items()
+    }
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 4)
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

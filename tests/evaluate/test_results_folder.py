@@ -1,0 +1,165 @@
+"""The results folder: what is written is read again, by several writers, after a death, and from an older version."""
+
+import csv
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
+from headsmith.evaluate.result import EvalResult, FailedModel, Setup
+from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder, load_results
+from headsmith.evaluate.speed import Latency, Speed
+from headsmith.models import InputError
+
+NAMES = ["ant", "bee", "cow", "dog", "<b>emu</b>", "fox"]
+TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]
+DATA = HeldOutRecord("photos", "f" * 64, NAMES, 60, {"data": "photos"}, [])
+
+
+def made_up(name: str, seed: int, strength: float = 1.0, groups: bool = False) -> tuple[EvalResult, Predictions]:
+    random = np.random.default_rng(seed)
+    labels = np.arange(60) % 6
+    logits = random.normal(size=(60, 6)).astype(np.float32)
+    logits[np.arange(60), labels] += strength
+    scorer = Scorer(6)
+    scorer.add(logits, labels)
+    scores = scorer.scores()
+    right = scores.correct()
+    setup = Setup(
+        file="model.onnx", bytes=1000, parameters=5_288_548, image_size=224, crop_pct=0.875, interpolation="bicubic",
+        preprocessing=None, provider="CPUExecutionProvider", provider_options={}, nodes={"CPUExecutionProvider": 9},
+        threads=1, runtime="onnxruntime 1.31", device="cpu", batch_size=64, data=DATA.name,
+        data_sha256=DATA.fingerprint, model_sha256=str(seed), labels_sha256="", preprocessing_sha256="",
+        versions={"python": "3.11"}, created="2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    speed = Speed(0.1, 0.2, 100.0, 50.0, 80.0, Latency(1.0, 2.0, 3.0, 20), {1: 90.0, 8: 110.0}, 10**8, None)
+    result = EvalResult(
+        key=f"{name}-{seed}", model=name, source=f"{name}.onnx", labels=NAMES, summary=summarize(scores), subset=None,
+        groups={}, classes=class_table(scores), confused=confused_pairs(scores),
+        reliability=reliability(scores.confidences, right), selective=selective(scores.confidences, right),
+        speed=speed, setup=setup, verdict=None, against=None, flags=[], not_finite=0, unreadable=[], duplicates=0,
+    )  # fmt: skip
+    ids = [f"{number}.png" for number in range(60)]
+    return result, Predictions(ids, scores, ["fog", "snow"] * 30 if groups else None)
+
+
+def equal(one: object, two: object) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, two, equal_nan=one.dtype.kind == "f") and one.dtype == two.dtype
+    if hasattr(one, "__dataclass_fields__"):
+        return all(equal(getattr(one, name), getattr(two, name)) for name in one.__dataclass_fields__)
+    return one == two
+
+
+def rows_of(path) -> list[dict[str, str]]:
+    with (path / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    result, predictions = made_up("a", 1, groups=True)
+    folder.add(result, predictions)
+    found = load_results(tmp_path)
+    assert found.data == DATA
+    assert equal(found["a"], result)
+    again = found.predictions("a")
+    assert (again.ids, again.groups) == (predictions.ids, predictions.groups)
+    assert equal(again.scores, predictions.scores)
+    assert equal(summarize(again.scores), result.summary)
+    json.loads((tmp_path / "models" / "a-1" / "result.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_the_table_and_the_frame(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    for name, seed, strength in (("weak", 1, 0.2), ("strong", 2, 4.0), ("close", 3, 3.8)):
+        folder.add(*made_up(name, seed, strength))
+    folder.fail(FailedModel("broken", "broken.onnx", "no logits", "broken"))
+    folder.rank()
+    frame = load_results(tmp_path).frame().set_index("model")
+    assert [frame.index.name, *frame.columns][: len(TIMM)] == TIMM
+    assert frame.loc["strong", "top1"] + frame.loc["strong", "top1_err"] == pytest.approx(100)
+    assert frame.loc[["strong", "close", "weak"], "rank"].tolist() == [1, 2, 3]
+    assert frame.loc[["strong", "close", "weak"], "tied"].astype(str).tolist() == ["True", "True", "False"]
+    assert frame.loc["strong", "param_count"] == 5.29
+    assert frame.loc["broken", "error"] == "no logits"
+    assert [failed.model for failed in load_results(tmp_path).failed] == ["broken"]
+
+
+def test_a_failed_model_is_replaced_when_it_succeeds(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    folder.fail(FailedModel("a", "a.onnx", "no room", ""))
+    folder.add(*made_up("a", 1))
+    (row,) = rows_of(tmp_path)
+    assert (row["model"], row["error"]) == ("a", "")
+
+
+def test_a_row_that_was_not_written_before_a_death_comes_back(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    result, predictions = made_up("a", 1)
+    folder.add(result, predictions)
+    (tmp_path / "results.csv").unlink()
+    assert equal(ResultsFolder(tmp_path, DATA).find(result.key), result)
+    assert [row["key"] for row in rows_of(tmp_path)] == [result.key]
+    assert folder.find("another") is None
+
+
+def test_evaluations_at_once_both_land(tmp_path):
+    work = [made_up(f"m{seed}", seed) for seed in range(6)]
+
+    def add(part):
+        folder = ResultsFolder(tmp_path, DATA)
+        for result, predictions in part:
+            folder.add(result, predictions)
+
+    threads = [threading.Thread(target=add, args=(work[start:],)) for start in (0, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(row["model"] for row in rows_of(tmp_path)) == [f"m{seed}" for seed in range(6)]
+    assert len(load_results(tmp_path)) == 6
+
+
+def test_a_table_of_an_older_version_keeps_every_value(tmp_path):
+    (tmp_path / "results.csv").write_text('model,top1,images_per_second,comment\n"old, model",71.5,33.0,kept\n')
+    ResultsFolder(tmp_path, DATA).add(*made_up("new", 1))
+    ResultsFolder(tmp_path, DATA).rank()
+    old, new = rows_of(tmp_path)
+    assert list(old)[: len(TIMM)] == TIMM
+    assert (old["model"], old["top1"], old["images_per_second"], old["comment"]) == (
+        "old, model",
+        "71.5",
+        "33.0",
+        "kept",
+    )
+    assert (new["model"], new["comment"]) == ("new", "")
+
+
+def test_another_held_out_set_needs_another_folder(tmp_path):
+    ResultsFolder(tmp_path, DATA)
+    other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
+    with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another --out"):
+        ResultsFolder(tmp_path, other)
+
+
+def test_damaged_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="holds no results"):
+        load_results(tmp_path)
+    folder = ResultsFolder(tmp_path, DATA)
+    result, predictions = made_up("a", 1)
+    folder.add(result, predictions)
+    with pytest.raises(InputError, match="holds no model 'b'; it holds a"):
+        load_results(tmp_path)["b"]
+    (tmp_path / "models" / "a-1" / "predictions.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"predictions\.parquet: cannot be read"):
+        load_results(tmp_path).predictions("a")
+    (tmp_path / "models" / "a-1" / "result.json").write_text('{"key": 1}')
+    with pytest.raises(InputError, match=r"result\.json: no EvalResult of this version"):
+        load_results(tmp_path)
+    (tmp_path / "models" / "a-1" / "result.json").unlink()
+    (tmp_path / "results.csv").write_text("a,b\n1,2,3\n")
+    with pytest.raises(InputError, match=r"results\.csv: not a table of results"):
+        folder.rank()
