@@ -2,7 +2,7 @@
 
 from .bundle import Bundle
 from .classifier import Classifier
-from .errors import ExportError, FixedBatchError, ParityError, UnsupportedOperatorError
+from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
 from .file_info import FileInfo, file_info
 from .formats import open_model
@@ -10,6 +10,7 @@ from .grafting import graft
 from .parity import Flip, ParityReport
 from .pushing import push
 from .runtime import Model, Outputs
+from .verifying import Verification, verify
 
 __all__ = [
     "Bundle",
@@ -18,14 +19,17 @@ __all__ = [
     "FileInfo",
     "FixedBatchError",
     "Flip",
+    "GateError",
     "Model",
     "Outputs",
     "ParityError",
     "ParityReport",
     "UnsupportedOperatorError",
+    "Verification",
     "export_classifier",
     "file_info",
     "graft",
     "open_model",
     "push",
+    "verify",
 ]

@@ -43,7 +43,7 @@ class Nearness:
 def compare_with_pil(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float) -> Nearness:
     """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
     resize, behind = Resize(metadata.recipe), classifier.without_resize()
-    parity, largest = Parity("resize inside", tolerance), 0.0
+    parity, largest = Parity("resize inside", metadata.labels, tolerance), 0.0
     means: list[float] = []
     with progress("Comparing resizes", len(held_out), "images") as advance:
         for batch in held_out.batches(1):

@@ -1,5 +1,5 @@
 from .evaluate import EvalResult, Prediction, evaluate_classifier, predict
-from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push
+from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push, verify
 from .models import Backbone, InputError, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier
@@ -38,4 +38,5 @@ __all__ = [
     "sweep",
     "topk_cross_entropy",
     "train",
+    "verify",
 ]

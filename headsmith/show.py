@@ -97,6 +97,18 @@ def show_bundle(bundle: "Bundle") -> None:
         )
     console.print(f"[bold]{escape(str(bundle.path))}[/]")
     console.print(table)
+    if precision := bundle.manifest["precision"]:
+        for kind, side in ((precision["precision"], precision["lower"]), ("fp32", precision["full"])):
+            console.print(
+                f"{kind} on {side['top1']['n']:,} validation inputs: top-1 {percent(side['top1']['value'])}, "
+                f"{side['images_per_second']:,.0f} a second"
+            )
+    if calibration := bundle.manifest["calibration"]:
+        before, after = calibration["before"]["test"], calibration["after"]["test"]
+        console.print(
+            f"temperature {calibration['temperature']:.3g}: held-out ECE {percent(before['ece'])} -> "
+            f"{percent(after['ece'])}, NLL {before['nll']:.3f} -> {after['nll']:.3f}"
+        )
 
 
 def show_result(result: "EvalResult", as_json: bool) -> None:

@@ -21,8 +21,11 @@ def outputs(logits):
     return Outputs(logits, np.take_along_axis(scores, order, axis=1), order)
 
 
-def compare(reference, candidate, tolerance=1e-3):
-    parity = Parity("model.onnx", tolerance)
+LABELS = [f"class {index}" for index in range(9)]
+
+
+def compare(reference, candidate, tolerance=1e-3, **options):
+    parity = Parity("model.onnx", LABELS, tolerance, **options)
     parity.add([f"img{row}" for row in range(len(reference))], outputs(reference), outputs(candidate))
     parity.add_batch_size(outputs(reference), outputs(candidate))
     return parity.report()
@@ -55,7 +58,7 @@ def test_differences_are_counted_in_logits():
 def test_a_flip_of_the_best_class_fails_and_is_listed():
     report = compare(BASE, changed(0, 1, 6.5))
     (flip,) = report.flips
-    assert (flip.id, flip.kind, flip.reference, flip.candidate) == ("img0", "top1", (0,), (1,))
+    assert (flip.id, flip.kind, flip.reference, flip.candidate) == ("img0", "top1", ("class 0",), ("class 1",))
     assert (flip.margin, flip.verdict) == (1.0, "different")
     assert (report.equal_top1, report.equal_topk) == (1, 2)
     assert not report.passed
@@ -65,7 +68,7 @@ def test_a_flip_of_the_best_class_fails_and_is_listed():
 def test_a_flip_of_the_top_5_set_fails():
     report = compare(BASE, changed(0, 5, 2.5))
     (flip,) = report.flips
-    assert (flip.kind, flip.reference, flip.candidate, flip.margin) == ("topk", (4,), (5,), 1.0)
+    assert (flip.kind, flip.reference, flip.candidate, flip.margin) == ("topk", ("class 4",), ("class 5",), 1.0)
     assert (report.equal_top1, report.equal_topk) == (2, 1)
     assert not report.passed
 
@@ -106,17 +109,34 @@ def test_the_allowed_difference_grows_with_the_logits():
     assert not compare([[1.0, 0.0]], [[1.5, 0.0]]).passed
 
 
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_fails(value):
-    report = compare(BASE, changed(1, 0, value))
+def test_what_is_not_finite_fails(value, exact):
+    report = compare(BASE, changed(1, 0, value), exact=exact)
     assert report.not_finite == 1
     assert not report.passed
+    assert "1" in report.failure()
+
+
+def test_logits_that_float16_makes_equal():
+    """20.001, 20.002 and 20.003 are all 20.0 in half precision: the best class moves from 2 to 0, on a tie of the file."""
+    logits = [[20.001, 20.002, 20.003]]
+    report = compare(logits, np.array(logits, dtype=np.float16), exact=False)
+    (flip,) = report.flips
+    assert (flip.reference, flip.candidate, flip.verdict) == (("class 2",), ("class 0",), "rounded to a tie")
+    assert report.passed
+    assert not compare(logits, np.array(logits, dtype=np.float16)).passed
+
+
+def test_a_limit_of_the_difference_of_its_own():
+    assert compare([[10000.0, 1.0]], [[10000.5, 1.0]], allowed=0.5).passed
+    assert not compare([[10000.0, 1.0]], [[10000.5, 1.0]], allowed=0.4).passed
 
 
 def test_indices_against_the_files_own_logits_fail():
     reference, wrong = outputs(BASE), outputs(BASE)
     wrong.topk_indices[0, 2:4] = wrong.topk_indices[0, 3:1:-1].copy()
-    parity = Parity("model.onnx")
+    parity = Parity("model.onnx", LABELS)
     parity.add(["a", "b"], reference, wrong)
     parity.add_batch_size(reference, reference)
     report = parity.report()

@@ -1,0 +1,53 @@
+"""Bring a bundle's ONNX file to a lower precision, and let it pass or fail on validation inputs."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .errors import GateError
+from .formats import open_model
+from .gates import GateReport, Limits, measure_gate
+from .held_out import HeldOut
+from .precision import Precision
+from .runtime import Array
+
+FULL = "fp32"
+FULL_FILE = f"{FULL}/model.onnx"
+
+
+def lower_file(
+    path: Path, precision: Precision, limits: Limits, inputs: Callable[[str], HeldOut], batch_size: int
+) -> GateReport:
+    """Replace a float32 ONNX file by one in lower precision; the former is kept in a folder ``fp32`` beside it.
+
+    Args:
+        path: The file.
+        precision: The new precision.
+        limits: What may be lost.
+        inputs: From ``train`` or ``val`` to the inputs of that split of what the head was trained on.
+        batch_size: Inputs a run.
+
+    Returns:
+        What was measured.
+
+    Raises:
+        InputError: The inputs cannot be had.
+        ExportError: The file cannot be brought to that precision.
+        GateError: More is lost than may be.
+    """
+    kept = path.parent / FULL
+    kept.mkdir()
+    for file in list(path.parent.glob(f"{path.name}*")):  # external data, where there are any
+        shutil.move(file, kept)
+    full = open_model(kept / path.name)
+    batch_size = full.metadata.batch_size(batch_size)
+
+    def calibration() -> Iterable[Array]:
+        for batch in inputs("train").sample(precision.calibration_images).batches(batch_size):
+            yield full.feed(batch.inputs)
+
+    precision.apply(kept / path.name, path, full.metadata, calibration())
+    report = measure_gate(full, open_model(path), inputs("val"), batch_size, limits)
+    if not report.passed:
+        raise GateError(report.failure(), report)
+    return report

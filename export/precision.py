@@ -1,0 +1,85 @@
+"""What the ONNX files of a bundle compute in, and how they are brought to it."""
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import onnx
+
+from ..models.errors import InputError
+from .half import to_half
+from .metadata import FLOAT32, Metadata
+from .onnx_format import save_onnx
+from .quantization import quantize_dynamically, quantize_with_ranges
+from .runtime import Array
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What the files compute in, and how that is done.
+
+    Attributes:
+        kind: ``fp32``, ``fp16``, ``int8`` or ``int8-dynamic``.
+        fp32_head: With ``fp16``: the head stays float32.
+        fp16_input: With ``fp16``: a float32 input becomes a float16 one.
+        calibration_images: With ``int8``: how many training inputs the ranges are taken from.
+    """
+
+    kind: str
+    fp32_head: bool
+    fp16_input: bool
+    calibration_images: int
+
+    @classmethod
+    def chosen(
+        cls, *, fp16: bool, fp32_head: bool, fp16_input: bool, int8: bool, int8_dynamic: bool, calibration_images: int
+    ) -> Self:
+        """The precision that the keywords of `export_classifier` of the same names ask for.
+
+        Raises:
+            InputError: Keywords that exclude each other, or no calibration images.
+        """
+        kinds = [kind for kind, asked in (("fp16", fp16), ("int8", int8), ("int8-dynamic", int8_dynamic)) if asked]
+        if len(kinds) > 1:
+            raise InputError(f"--{' --'.join(kinds)}: a bundle has one precision; choose one of them")
+        if (fp32_head or fp16_input) and not fp16:
+            raise InputError(f"--{'fp32-head' if fp32_head else 'fp16-input'}: says how to convert; add --fp16")
+        if calibration_images < 1:
+            raise InputError(f"--calibration-images: {calibration_images} found, expected 1 or more")
+        return cls(kinds[0] if kinds else FLOAT32, fp32_head, fp16_input, calibration_images)
+
+    @property
+    def lower(self) -> bool:
+        """Whether it is less than float32."""
+        return self.kind != FLOAT32
+
+    def apply(self, source: Path, path: Path, metadata: Metadata, calibration: Iterable[Array]) -> None:
+        """Write a float32 ONNX file in this precision.
+
+        Args:
+            source: The file.
+            path: The new file.
+            metadata: What the file says of itself; the new one says its precision too.
+            calibration: For ``int8``: batches of training inputs, in the layout and dtype that the file takes.
+
+        Raises:
+            ExportError: The graph has nothing to bring to this precision, or the result is not valid.
+        """
+        model = onnx.load(source)
+        opset = next(entry.version for entry in model.opset_import if not entry.domain)
+        if self.kind == "fp16":
+            converted = to_half(model, keep_head=self.fp32_head, half_input=self.fp16_input)
+        else:
+            converted = self._quantized(model, calibration)
+        save_onnx(converted, replace(metadata, precision=self.kind), path, opset=opset)
+
+    def _quantized(self, model: onnx.ModelProto, calibration: Iterable[Array]) -> onnx.ModelProto:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "quantized.onnx")
+            if self.kind == "int8":
+                quantize_with_ranges(model, path, calibration)
+            else:
+                quantize_dynamically(model, path)
+            return onnx.load(path)

@@ -1,0 +1,73 @@
+"""int8 in the network of an exported ONNX file, through onnxruntime's own tools."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx.utils import Extractor
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization.quant_utils import add_pre_process_metadata
+
+from .network_part import network_part
+from .runtime import Array
+
+MATRIX_PRODUCTS = ["Gemm", "MatMul"]
+
+
+def quantize_with_ranges(model: onnx.ModelProto, path: Path, batches: Iterable[Array]) -> None:
+    """Quantise weights and activations: int8 weights with a scale a channel, uint8 activations with a scale a tensor.
+
+    The ranges of the activations are the smallest and largest values on calibration inputs (QDQ format). Preprocessing,
+    the first convolution, the logits and what follows from them stay float32.
+
+    Args:
+        model: What `write_onnx` wrote.
+        path: The new file.
+        batches: Calibration inputs, in the layout and dtype that the file takes.
+
+    Raises:
+        ExportError: The file has no convolution or matrix product.
+    """
+    start, end = network_part(model.graph)
+    nodes = Extractor(model).extract_model([start], [end]).graph.node
+    first = next((node.name for node in nodes if node.op_type == "Conv"), None)
+    add_pre_process_metadata(model)  # torch's exporter has folded and fused already
+    quantize_static(
+        model,
+        path,
+        _Reader(model.graph.input[0].name, batches),
+        quant_format=QuantFormat.QDQ,
+        per_channel=True,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        nodes_to_quantize=[node.name for node in nodes if node.name != first],
+        extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm"]},  # 256 levels of logits would tie
+    )
+
+
+def quantize_dynamically(model: onnx.ModelProto, path: Path) -> None:
+    """Quantise matrix products alone, whose activations get their ranges anew from every batch.
+
+    Args:
+        model: What `write_onnx` wrote.
+        path: The new file.
+
+    Raises:
+        ExportError: The file has no convolution or matrix product.
+    """
+    network_part(model.graph)
+    del model.graph.value_info[:]  # onnxruntime turns the weights of Gemm, and keeps what was noted of their shape
+    add_pre_process_metadata(model)
+    quantize_dynamic(model, path, op_types_to_quantize=MATRIX_PRODUCTS, per_channel=True, weight_type=QuantType.QInt8)
+
+
+class _Reader(CalibrationDataReader):  # type: ignore[misc]
+    """What onnxruntime calibrates on."""
+
+    def __init__(self, name: str, batches: Iterable[Array]) -> None:
+        self._feeds = ({name: batch} for batch in batches)
+
+    def get_next(self) -> dict[str, Any] | None:
+        """The next feed, ``None`` at the end."""
+        return next(self._feeds, None)

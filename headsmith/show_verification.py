@@ -1,0 +1,38 @@
+"""What a person sees of a verification."""
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from .show import console, show_json
+
+if TYPE_CHECKING:
+    from .export import Verification
+
+
+def show_verification(found: "Verification", as_json: bool) -> None:
+    """Each file's comparison with its answers at the export, and versions that are others now."""
+    if as_json:
+        show_json(found.to_dict())
+        return
+    table = Table("file", "provider", "inputs", "largest difference", "allowed", "flips", "")
+    for name, report in found.files.items():
+        table.add_row(
+            name,
+            found.settings[name]["provider"].removesuffix("ExecutionProvider").lower(),
+            f"{report.n:,}",
+            f"{report.max_abs_difference:.1e}",
+            f"{report.allowed_difference:.1e}",
+            str(report.flipped),
+            "[green]as exported[/]" if report.passed else "[red]different[/]",
+        )
+    console.print(f"[bold]{escape(found.bundle)}[/]  hashes fit; answers to inputs of {escape(found.data)}:")
+    console.print(table)
+    for package, version in found.versions.items():
+        then = found.exported_with.get(package)
+        if then != version:
+            console.print(f"{package} {version}, exported with {then or 'none'}", markup=False)
+    if found.changed:
+        listed = ", ".join(found.changed[:3])
+        console.print(f"[yellow]{len(found.changed)} inputs are others here, not compared:[/] {escape(listed)}")
