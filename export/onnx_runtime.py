@@ -13,20 +13,26 @@ from ..models.onnx_session import PROVIDERS, onnxruntime_package, open_session
 from .decoding import DOMAIN, extensions
 from .metadata import Metadata
 from .runtime import Array, Model, Outputs
+from .session_runner import SessionRunner
 
 
 class OnnxModel(Model):
-    """A file under onnxruntime."""
+    """A file under onnxruntime.
+
+    Attributes:
+        session: Its session.
+    """
 
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         self.path, self.provider = path, provider
         start = time.perf_counter()
         domains = _check_file(path)
         operators = extensions().get_library_path() if DOMAIN in domains else None
-        self._session = open_session(path, provider, threads, name=str(path), operators=operators)
+        self.session = open_session(path, provider, threads, name=str(path), operators=operators)
+        self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
-        self.metadata = Metadata.from_strings(self._session.get_modelmeta().custom_metadata_map, str(path))
-        name = self._session.get_providers()[0]
+        self.metadata = Metadata.from_strings(self.session.get_modelmeta().custom_metadata_map, str(path))
+        name = self.session.get_providers()[0]
         self.settings = {
             "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
             "provider": name,
@@ -37,12 +43,12 @@ class OnnxModel(Model):
 
     def answer(self, fed: Array) -> Outputs:
         """Run the session."""
-        return Outputs(*self._session.run(self._outputs, {self.metadata.input_name: fed}))
+        return Outputs(*self._runner.run(self._outputs, {self.metadata.input_name: fed}))
 
     def _check_interface(self) -> None:
         """The file has the inputs and outputs of its metadata, and one logit a label."""
-        inputs = [value.name for value in self._session.get_inputs()]
-        outputs = {value.name: value.shape for value in self._session.get_outputs()}
+        inputs = [value.name for value in self.session.get_inputs()]
+        outputs = {value.name: value.shape for value in self.session.get_outputs()}
         self._outputs = list(outputs)
         expected = (self.metadata.input_name, *Outputs._fields)
         if (*inputs, *outputs) not in (expected, expected[:-1]):

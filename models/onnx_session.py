@@ -57,6 +57,7 @@ def open_session(
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.log_severity_level = 3
+    settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     if data_folder is not None:
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
     if operators is not None:

@@ -1,0 +1,60 @@
+"""How a session of onnxruntime is run: directly on a CPU, through buffers on the card on a GPU."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnxruntime import OrtValue
+
+Array = np.ndarray[Any, Any]
+
+
+class SessionRunner:
+    """Runs a session again and again.
+
+    On a GPU inputs go to a buffer that stays there as long as batches have one shape; another shape gets a new one.
+    Outputs are allocated by every run and copied to the host, so that an earlier answer never changes.
+    """
+
+    def __init__(self, session: onnxruntime.InferenceSession, device: str) -> None:
+        """Bind nothing yet.
+
+        Args:
+            session: The session.
+            device: ``cuda`` binds buffers there, ``cpu`` runs directly.
+        """
+        self._session, self._device = session, device
+        self._binding = session.io_binding() if device != "cpu" else None
+        self._buffers: dict[str, OrtValue] = {}
+
+    def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+        """Run the session.
+
+        Args:
+            outputs: Names of the outputs that are wanted.
+            feeds: Arrays by the names of the inputs, in C order.
+
+        Returns:
+            The outputs, in the order of ``outputs``.
+        """
+        if self._binding is None:
+            found: list[Array] = self._session.run(list(outputs), dict(feeds))
+            return found
+        for name, array in feeds.items():
+            self._fill(name, array)
+        self._binding.clear_binding_outputs()
+        for name in outputs:
+            self._binding.bind_output(name, self._device)
+        self._session.run_with_iobinding(self._binding)
+        copied: list[Array] = self._binding.copy_outputs_to_cpu()
+        return copied
+
+    def _fill(self, name: str, array: Array) -> None:
+        """Copy an array into the buffer of its input."""
+        buffer = self._buffers.get(name)
+        if buffer is not None and buffer.shape() == list(array.shape):
+            buffer.update_inplace(array)
+            return
+        self._buffers[name] = OrtValue.ortvalue_from_numpy(array, self._device)
+        self._binding.bind_ortvalue_input(name, self._buffers[name])
