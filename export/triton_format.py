@@ -45,7 +45,7 @@ def _config(name: str, path: Path) -> str:
     outputs = ",\n".join(
         _tensor(value, f'\n    label_filename: "{LABELS}"' if value.name in SCORES else "") for value in graph.output
     )
-    return f"""name: {json.dumps(name)}
+    return f"""name: {json.dumps(name, ensure_ascii=False)}
 platform: "onnxruntime_onnx"
 max_batch_size: {LARGEST_BATCH}
 input [

@@ -28,6 +28,7 @@ TWINS = {
     "push": headsmith.push,
     "graft": headsmith.graft,
     "info": headsmith.file_info,
+    "verify": headsmith.verify,
 }
 runner = CliRunner()
 
@@ -87,6 +88,19 @@ def test_a_full_disk_is_told_with_a_way_out(tiny_run, tmp_path, monkeypatch):
     result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "bundle")])
     assert result.exit_code == 2
     assert "No space left on device; make room and run the same command again" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_may_not_be_written(tiny_run, tmp_path, monkeypatch):
+    """Simulated, because root may write everywhere."""
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr("headsmith.models.files.tempfile.mkdtemp", refuse)
+    result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "bundle")])
+    assert result.exit_code == 2
+    assert f"{tmp_path}: Permission denied; check the path and its permissions" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
