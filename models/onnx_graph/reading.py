@@ -6,15 +6,16 @@ import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
-from ..errors import InputError
+from ..errors import DamagedFileError, InputError
 
 
 def read_onnx(path: Path) -> ir.Model:
     """Read an ONNX file; weights that lie in files beside it stay there, and are mapped when they are used.
 
     Raises:
-        InputError: The file is missing, damaged, or of a newer IR version than the installed onnx; or its external
-            data are missing or lie outside its folder.
+        DamagedFileError: The file is damaged or of a newer IR version than the installed onnx, or its external data
+            are missing or lie outside its folder.
+        InputError: It is missing, or holds no network.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -22,7 +23,9 @@ def read_onnx(path: Path) -> ir.Model:
         onnx.checker.check_model(str(path))  # by path: external data must be there, inside the folder of the file
         model = ir.load(path)
     except (onnx.checker.ValidationError, DecodeError) as error:
-        raise InputError(f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again") from None
+        raise DamagedFileError(
+            f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again"
+        ) from None
     if not (len(model.graph) and model.graph.outputs):
         raise InputError(f"{path}: holds no network (a graph of {len(model.graph)} nodes)")
     return model
