@@ -2,6 +2,18 @@
 
 from .candidate import Candidate, Failed, Published, Setup
 from .finding import find_candidates
+from .names import match_names
 from .opening import open_candidate
+from .probe import SAMPLE, probe
 
-__all__ = ["Candidate", "Failed", "Published", "Setup", "find_candidates", "open_candidate"]
+__all__ = [
+    "SAMPLE",
+    "Candidate",
+    "Failed",
+    "Published",
+    "Setup",
+    "find_candidates",
+    "match_names",
+    "open_candidate",
+    "probe",
+]

@@ -42,6 +42,17 @@ class Setup:
     scale: float = 1.0
     zero_point: int = 0
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of it is worth telling."""
+        found = {
+            "gives probabilities, of which the logarithm is taken": self.probabilities,
+            f"output {self.background} is a background class and left out": self.background is not None,
+            f"takes batches of {self.batch} only, which are filled up": self.batch is not None,
+            f"its output is quantised in steps of {self.scale:g}, so scores are often equal": self.scale != 1,
+        }
+        return tuple(note for note, holds in found.items() if holds)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -59,6 +70,7 @@ class Candidate:
         parameters: How many weights it has; ``None`` where nobody counted.
         bytes: Size of the file, external data included.
         fingerprint: SHA-256 over all that can change an answer: files, recipe, setup, names.
+        notes: What of its setup is worth telling, in words.
     """
 
     id: str
@@ -72,6 +84,7 @@ class Candidate:
     parameters: int | None
     bytes: int
     fingerprint: str
+    notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -30,11 +30,13 @@ class Exported:
 
     Attributes:
         path: The file.
+        weights_sha256: A hash over the network's weights.
         parameters: How many weights the network has.
         published: What its library says of it.
     """
 
     path: Path
+    weights_sha256: str
     parameters: int
     published: Published | None
 
@@ -73,7 +75,7 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
             with new_folder(folder) as new:
                 write_onnx(_classifier(backbone, own), metadata, new / FILE)
     parameters = backbone.parameter_count + (0 if _stands_in(backbone) else own.weight.numel() + own.bias.numel())
-    return Exported(folder / FILE, parameters, None if checkpoint else _published(source))
+    return Exported(folder / FILE, backbone.weights_sha256, parameters, None if checkpoint else _published(source))
 
 
 def cache_folder() -> Path:

@@ -21,7 +21,7 @@ from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
 from .exported import exported, is_library
 from .foreign import describe_foreign
-from .manifest import Row
+from .manifest import Row, known_files
 from .names import columns
 from .rows import expand
 
@@ -74,6 +74,7 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     if is_library(row.source):
         checkpoint = row.folder / row.checkpoint if row.checkpoint else said.get("checkpoint")
         network = exported(row.source, checkpoint)
+        _check_hash(row, network.weights_sha256, row.source)
         found = _onnx(replace(row, checkpoint=None), network.path, {})
         return replace(found, published=row.published or network.published, parameters=network.parameters)
     path = row.folder / row.source
@@ -91,48 +92,54 @@ def _first_file(bundle: Bundle) -> str:
 def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     if not path.is_file():
         raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
-    if row.sha256 is not None and (found := sha256_file(path)) != row.sha256:
-        raise InputError(f"{path}: sha256 {found[:12]} found, the zoo says {row.sha256[:12]}; download it again")
+    _check_hash(row, row.sha256 and sha256_file(path), str(path))
     if path.suffix == ".onnx":
         return _onnx(row, path, said)
-    return _own(row, path, [path], open_model(path).metadata, None)
+    return _own(row, path, open_model(path).metadata, None)
+
+
+def _check_hash(row: Row, found: str | None, where: str) -> None:
+    if row.sha256 is not None and found != row.sha256:
+        raise InputError(f"{where}: sha256 {found} found, its row says {row.sha256}; is it another version?")
 
 
 def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     model = read_onnx(path)
-    files = [path, *sorted({Path(tensor.path) for tensor in _external(model)})]
-    parameters = parameter_count(model)
     if "headsmith_version" in model.metadata_props:
-        return _own(row, path, files, Metadata.from_strings(dict(model.metadata_props), str(path)), parameters)
+        return _own(row, path, Metadata.from_strings(dict(model.metadata_props), str(path)), model)
+    notes: tuple[str, ...] = ()
     if all(getattr(row, key) is None for key in SAID):
-        row = replace(row, **said, folder=Path())
+        known = None if said else known_files().get(sha256_file(path))
+        row = replace(row, **said, folder=Path()) if known is None else replace(known, id=row.id, source=row.source)
+        notes = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
     foreign = describe_foreign(model, row, str(path))
-    return _build(row, path, files, foreign.names, foreign.preprocessing, parameters, foreign.setup)
+    found = _build(row, path, foreign.names, foreign.preprocessing, model, foreign.setup)
+    return replace(found, notes=(*notes, *foreign.setup.notes))
 
 
-def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:
-    for value in model.graph.initializers.values():
+def _external(model: ir.Model | None) -> Iterator[ir.ExternalTensor]:
+    for value in model.graph.initializers.values() if model else ():
         if isinstance(value.const_value, ir.ExternalTensor):
             yield value.const_value
 
 
-def _own(row: Row, path: Path, files: list[Path], metadata: Metadata, parameters: int | None) -> Candidate:
+def _own(row: Row, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:
     said = [key for key in SAID if getattr(row, key) is not None]
     if said:
         raise InputError(f"{path}: says its {said[0]} itself; leave it out of its row")
-    found = _build(row, path, files, columns(metadata.labels), metadata.preprocessing, parameters, None)
+    found = _build(row, path, columns(metadata.labels), metadata.preprocessing, model, None)
     return replace(found, head_only=metadata.head_only)
 
 
 def _build(
     row: Row,
     path: Path,
-    files: list[Path],
     names: ClassNames,
     preprocessing: Preprocessing | None,
-    parameters: int | None,
+    model: ir.Model | None,
     setup: Setup | None,
 ) -> Candidate:
+    files = [path, *sorted({Path(tensor.path) for tensor in _external(model)})]
     hashes = [sha256_file(file) for file in files]
     recipe = None if preprocessing is None else preprocessing.to_dict()
     return Candidate(
@@ -144,7 +151,7 @@ def _build(
         head_only=False,
         setup=setup,
         published=row.published,
-        parameters=parameters,
+        parameters=model and parameter_count(model),
         bytes=sum(file.stat().st_size for file in files),
         fingerprint=sha256_json([hashes, recipe, setup and asdict(setup), [list(column) for column in names]]),
     )

@@ -63,7 +63,8 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
     names = read_names(row.labels, row.folder, where)
     output = _output(model, row, len(names[0]), where)
     scale, zero_point = _steps(model, output)
-    setup = Setup(str(output.name), _ends_in_softmax(output), row.background, shape[0], scale, zero_point)
+    fixed = shape[0] or _fixed_batch(output)
+    setup = Setup(str(output.name), _ends_in_softmax(output), row.background, fixed, scale, zero_point)
     return Foreign(recipe, names, setup)
 
 
@@ -122,6 +123,12 @@ def _scores(value: ir.Value) -> int | None:
     if not sizes or any(size not in (1, None) for size in sizes[1:]):
         return 0
     return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+
+def _fixed_batch(output: ir.Value) -> int | None:
+    """The batch that an output has whatever the input's, as some exporters of old wrote it."""
+    size = None if output.shape is None else output.shape[0]
+    return size if isinstance(size, int) else None
 
 
 def _ends_in_softmax(value: ir.Value) -> bool:

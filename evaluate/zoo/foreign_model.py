@@ -11,7 +11,7 @@ from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
 from ...models.errors import InputError
 from ...models.onnx_session import PROVIDERS, OrtErrors, onnxruntime_package, open_session, short_reason
-from ...models.preprocessing import Normalize
+from ...models.preprocessing import Normalize, Preprocessing
 from .candidate import Candidate
 
 DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
@@ -47,14 +47,22 @@ class ForeignModel(Model):
         (self._input,) = self.session.get_inputs()
         self._dtype = DTYPES[self._input.type]
 
+    @property
+    def takes_floats(self) -> bool:
+        """Whether pixels can be normalised outside the file."""
+        return self._dtype is not np.uint8
+
     def feed(self, inputs: Array) -> Array:
         """Normalised pixels in the layout and dtype that the file declares."""
-        return self.normalized(torch.from_numpy(inputs), self._normalize)
+        return self._fed(self._normalize, inputs)
 
-    def normalized(self, pixels: torch.Tensor, normalize: Normalize) -> Array:
-        """Pixels uint8 ``(N, H, W, 3)`` by any recipe, in the dtype of the file."""
-        images = normalize(pixels.permute(0, 3, 1, 2)).contiguous().numpy()
-        return images.round().astype(np.uint8) if self._dtype is np.uint8 else images.astype(self._dtype, copy=False)
+    def fed_by(self, preprocessing: Preprocessing, inputs: Array) -> Array:
+        """What `feed` would give under another recipe, of the same crop."""
+        return self._fed(Normalize(preprocessing), inputs)
+
+    def _fed(self, normalize: Normalize, inputs: Array) -> Array:
+        images = normalize(torch.from_numpy(inputs).permute(0, 3, 1, 2)).contiguous().numpy()
+        return images.astype(self._dtype, copy=False) if self.takes_floats else images.round().astype(np.uint8)
 
     def answer(self, fed: Array) -> Outputs:
         """Run the session, in batches of the file's own size where that is fixed."""

@@ -1,14 +1,19 @@
 """A zoo: a list of classifiers in YAML, with what their files do not say of themselves."""
 
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ... import models
 from ...models.errors import InputError, near
 from ...models.yaml_file import read_yaml
 from .candidate import Published
 
+SHIPPED = Path(models.__file__).parent / "manifests"
+KNOWN = SHIPPED / "onnx-model-zoo.yaml"
 TOP = ("package", "models")
 PUBLISHED = tuple(field.name for field in fields(Published))
 
@@ -20,7 +25,7 @@ class Row:
     Attributes:
         id: Its name in tables, each another one.
         source: A bundle, a file, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]``, ``lite0`` or ``hf:USER/REPO``.
-        sha256: What the file must hash to.
+        sha256: What the file must hash to; of a ``timm:`` or ``torchvision:`` network its weights.
         preprocessing: Of an ONNX file without headsmith's metadata: the keys of `headsmith.models.recipe_file`, or
             the YAML file with them.
         labels: Of such a file, in the order of its outputs: a list of names, a text file with one a line, or timm's
@@ -69,6 +74,12 @@ def read_manifest(path: str | Path) -> list[Row]:
     if twice is not None:
         raise InputError(f"{path}: id {twice!r} stands {ids.count(twice)} times; expected every id once")
     return rows
+
+
+@cache
+def known_files() -> Mapping[str, Row]:
+    """The files of the ONNX Model Zoo by their SHA-256."""
+    return {str(row.sha256): row for row in read_manifest(KNOWN)}
 
 
 def _row(values: Any, where: str, folder: Path) -> Row:

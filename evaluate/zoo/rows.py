@@ -9,14 +9,12 @@ from pathlib import Path
 import timm
 import torchvision
 
-from ... import models
 from ...export.bundle import MANIFEST
 from ...export.formats import FORMATS
 from ...export.hub import HUB
 from ...models.errors import InputError, near
-from .manifest import Row, read_manifest
+from .manifest import KNOWN, SHIPPED, Row, read_manifest
 
-SHIPPED = Path(models.__file__).parent / "manifests"
 ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"
 SUFFIXES = {Path(entry.file).suffix for entry in FORMATS.values()} - {".safetensors"}
 
@@ -60,7 +58,7 @@ def _rows(source: str) -> Iterator[Row]:
 
 
 def _shipped(source: str) -> Path:
-    known = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+    known = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml")) if path != KNOWN}
     name = source.removeprefix(ZOO)
     if name not in known:
         raise InputError(f"{source}: no such zoo; expected one of {', '.join(known)}{near(name, known)}")

@@ -1,0 +1,129 @@
+"""A sanity check before a run: would another setup than the declared one be clearly better?"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ...export.runtime import Array, Model
+from ...models.class_names import ClassNames
+from ...models.preprocessing import CHANNEL_ORDERS, Preprocessing, Triple
+from ..statistics import paired_difference
+from .candidate import Candidate
+from .foreign_model import ForeignModel
+
+SAMPLE, FIRST = 256, 48
+ALPHA = 0.001
+LARGE, DOMINANT, BALANCED = 20, 0.9, 0.5
+NORMALISATIONS: dict[str, tuple[float, Triple, Triple]] = {
+    "ImageNet's mean and deviation": (1 / 255, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "pixels in -1..1": (1 / 255, (0.5,) * 3, (0.5,) * 3),
+    "pixels in 0..1": (1 / 255, (0.0,) * 3, (1.0,) * 3),
+    "pixels in 0..255": (1.0, (0.0,) * 3, (1.0,) * 3),
+    "Caffe's mean in 0..255": (1.0, (123.68, 116.779, 103.939), (1.0,) * 3),
+}
+Setups = dict[str, Callable[[Array], Array]]
+
+
+def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> list[str]:
+    """Ask a classifier about some labelled images under its declared setup, and under others that are usual.
+
+    Channel orders and normalisations are first tried on `FIRST` images; only where the best of them has more of these
+    right than the declared setup are both compared on all, by McNemar's exact test, by Bonferroni over all that was
+    tried. Shifted and sorted labels need no further run. Of a file that normalises inside only the channels are tried.
+
+    Args:
+        candidate: What is declared.
+        model: The candidate, opened.
+        pixels: ``(N, H, W, 3)`` uint8, RGB, as ``model.metadata.prepare`` gives them; N = `SAMPLE` is enough.
+        labels: ``(N,)`` integers, the right outputs.
+
+    Returns:
+        What is doubtful, a sentence each; nothing where all is well, or too few images could tell.
+    """
+    logits = model.run(pixels).logits
+    best = _best(logits)
+    doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
+    setups, orders = _setups(candidate, model), _orders(candidate.names)
+    answers = {name: order[best] for name, order in orders.items()}
+    promising = _promising(setups, pixels[:FIRST], labels[:FIRST], best[:FIRST])
+    if promising is not None:
+        answers[promising] = _best(setups[promising](pixels))
+    tests = len(setups) + len(orders)
+    return doubts + [doubt for name, found in answers.items() for doubt in _better(name, found, best, labels, tests)]
+
+
+def _best(logits: Array) -> Array:
+    """``(N,)`` int64, the first answers."""
+    return logits.argmax(axis=1)
+
+
+def _setups(candidate: Candidate, model: Model) -> Setups:
+    """Other ways to feed the file: what each changes, and from pixels to logits."""
+    if not isinstance(model, ForeignModel) or candidate.preprocessing is None:
+        return {"the channel order BGR": lambda pixels: model.run(pixels[..., ::-1]).logits}
+    return {name: partial(_run, model, recipe) for name, recipe in _recipes(candidate.preprocessing, model)}
+
+
+def _run(model: ForeignModel, recipe: Preprocessing, pixels: Array) -> Array:
+    return model.answer(model.fed_by(recipe, pixels)).logits
+
+
+def _recipes(declared: Preprocessing, model: ForeignModel) -> Iterator[tuple[str, Preprocessing]]:
+    for order in CHANNEL_ORDERS:
+        step = -1 if order == "bgr" else 1
+        if order != declared.channel_order:
+            mean, std = declared.mean[::-1], declared.std[::-1]
+            yield f"the channel order {order.upper()}", replace(declared, channel_order=order, mean=mean, std=std)
+        for name, (scale, mean, std) in NORMALISATIONS.items() if model.takes_floats else ():
+            other = replace(declared, channel_order=order, scale=scale, mean=mean[::step], std=std[::step])
+            if other != declared:
+                yield f"{name}, {order.upper()}", other
+
+
+def _promising(setups: Setups, pixels: Array, labels: Array, best: Array) -> str | None:
+    """The setup that has the most images right, if these are more than under the declared one."""
+    right = {name: np.count_nonzero(_best(run(pixels)) == labels) for name, run in setups.items()}
+    name = max(right, key=lambda name: right[name])
+    return name if right[name] > np.count_nonzero(best == labels) else None
+
+
+def _orders(names: ClassNames) -> dict[str, Array]:
+    """Other orders of the outputs: for each output the class that it would be; C and -1 stand for none."""
+    count = len(names[0])
+    found = {
+        "labels shifted down by one (a background class, or ids that start at 1)": np.arange(count) - 1,
+        "labels shifted up by one": np.arange(count) + 1,
+    }
+    for column in names:
+        first = min(column)
+        found[f"outputs in the order of the sorted names ({first!r}, ...)"] = np.argsort(
+            np.array(column), kind="stable"
+        )
+        if all(name.isdecimal() for name in column):
+            found["outputs in the order of the numbers"] = np.argsort(np.array(column, dtype=np.int64), kind="stable")
+    return {name: order for name, order in found.items() if (order != np.arange(count)).any()}
+
+
+def _better(name: str, found: Array, best: Array, labels: Array, tests: int) -> Iterator[str]:
+    other, declared = found == labels, best == labels
+    paired = paired_difference(other, declared)
+    if paired.difference > 0 and paired.p * tests < ALPHA:
+        yield (
+            f"{name} would be clearly better than the declared setup: {np.count_nonzero(other)} of {len(labels)} "
+            f"images right instead of {np.count_nonzero(declared)}"
+        )
+
+
+def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Iterator[str]:
+    share, balance = (np.bincount(rows).max() / len(rows) for rows in (best, labels))
+    if share > DOMINANT and balance <= BALANCED:
+        reach = np.abs(model.feed(pixels[:FIRST]).astype(np.float64)).max()
+        far = f", and its input reaches {reach:.0f}" if isinstance(model, ForeignModel) and reach > LARGE else ""
+        yield f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"
+
+
+def _probabilities(logits: Array) -> Iterator[str]:
+    if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=1e-3):
+        yield "its outputs are probabilities, not logits, so that NLL and calibration would be wrong"
