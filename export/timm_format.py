@@ -43,7 +43,7 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
     tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
     safetensors.torch.save_file(tensors, path, {"format": "pt", **metadata.to_strings()})
     config = path.with_name(CONFIG)
-    save_config_for_hf(network, config, _labels(metadata), data_config=_preprocessing(metadata))
+    save_config_for_hf(network, str(config), _labels(metadata), data_config=_preprocessing(metadata))
     stated = read_json(config)
     stated.get("model_args", {}).pop("num_classes", None)  # it stands outside too, and transformers takes it from both
     write_json(config, stated)
@@ -60,7 +60,7 @@ def _network(classifier: Classifier, metadata: Metadata) -> Any:
             f"--format timm: a {metadata.head} head is not one linear layer, as timm's classifiers are; "
             "use --format onnx, or train with --head linear"
         )
-    network = copy.deepcopy(backbone.network)
+    network: Any = copy.deepcopy(backbone.network)
     network.reset_classifier(classifier.head.num_classes)
     layer = network.get_classifier()
     if not isinstance(layer, nn.Linear) or layer.weight.shape != classifier.head.weight.shape:

@@ -13,6 +13,12 @@ from .onnx_format import OPSET, write_onnx
 CONFIG, LABELS = "config.pbtxt", "labels.txt"
 LARGEST_BATCH, QUEUE_MICROSECONDS = 64, 1000
 SCORES = ("logits", "probabilities")
+TYPES = {
+    "FLOAT": "TYPE_FP32",
+    "FLOAT16": "TYPE_FP16",
+    "UINT8": "TYPE_UINT8",
+    "INT64": "TYPE_INT64",
+}
 
 
 def write_triton(classifier: Classifier, metadata: Metadata, path: Path, *, opset: int = OPSET) -> None:
@@ -63,17 +69,9 @@ dynamic_batching {{
 def _tensor(value: onnx.ValueInfoProto, extra: str) -> str:
     kind = value.type.tensor_type
     dims = [axis.dim_value or -1 for axis in kind.shape.dim[1:]]
-    dtype = TYPES[kind.elem_type]
+    dtype = TYPES[onnx.TensorProto.DataType.Name(kind.elem_type)]
     return f"""  {{
     name: "{value.name}"
     data_type: {dtype}
     dims: {dims}{extra}
   }}"""
-
-
-TYPES = {
-    onnx.TensorProto.FLOAT: "TYPE_FP32",
-    onnx.TensorProto.FLOAT16: "TYPE_FP16",
-    onnx.TensorProto.UINT8: "TYPE_UINT8",
-    onnx.TensorProto.INT64: "TYPE_INT64",
-}

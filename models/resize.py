@@ -1,5 +1,7 @@
 """Resize and centre crop inside the graph, for images of any size."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -53,10 +55,9 @@ class Resize(nn.Module):
         if self.recipe.resize_mode == "exact":
             return self.recipe.resize_size
         edge = self.recipe.resize_size[0]
-        if torch.jit.is_tracing():  # sizes are tensors then, and `min` would make a constant of one of them
-            shortest = (height + width - abs(height - width)) // 2
-        else:
-            shortest = torch.sym_min(height, width)
+        shortest: Any = torch.sym_min(height, width)
+        if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
+            shortest = (height + width - abs(height - width)) // 2  # of tensors, of which `min` would make a constant
         return edge * height // shortest, edge * width // shortest
 
 
