@@ -1,0 +1,45 @@
+"""The classifiers of a page, ranked, with what each answered."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ...models.errors import InputError
+from ..result import EvalResult
+from ..results import Predictions, Results
+from ..results.predictions import same_rows
+from ..statistics import Standing, standings
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A classifier on the page.
+
+    Attributes:
+        name: Its name; where two results are of the same classifier, with what tells them apart.
+        result: What was measured.
+        predictions: What it answered.
+        standing: Its place.
+    """
+
+    name: str
+    result: EvalResult
+    predictions: Predictions
+    standing: Standing
+
+
+def measured(results: Results) -> list[Measured]:
+    """All classifiers of a results folder, the best first.
+
+    Raises:
+        InputError: There is none, or they were not measured on the same inputs.
+    """
+    if not results.models:
+        reasons = "".join(f"; {failed.model}: {failed.error}" for failed in results.failed[:1])
+        raise InputError(f"{results.path}: no model in it was measured{reasons}")
+    count = Counter(result.model for result in results)
+    names = [one.model if count[one.model] == 1 else f"{one.model} ({one.key[:8]})" for one in results]
+    found = {name: (one, results.predictions(one.key)) for name, one in zip(names, results, strict=True)}
+    if not same_rows([predictions for _, predictions in found.values()]):
+        raise InputError(f"{results.path}: not all models were measured on the same inputs; evaluate them again")
+    places = standings({name: predictions.scores.correct() for name, (_, predictions) in found.items()})
+    return [Measured(place.name, *found[place.name], place) for place in places]

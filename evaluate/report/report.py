@@ -1,0 +1,47 @@
+"""One HTML page that holds all that a results folder says."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ...models.errors import InputError
+from ...models.files import new_file
+from ..results import Results, load_results
+from .content import content
+from .text import breakable, p_value, percent, points
+
+
+def write_report(results: str | Path | Results, *, out: str | Path | None = None) -> Path:
+    """Write a page about all classifiers of a results folder, which needs no network and no other file.
+
+    Args:
+        results: A results folder.
+        out: The page; one that exists is replaced. ``None`` is ``report.html`` in the results folder.
+
+    Returns:
+        The page.
+
+    Raises:
+        InputError: Not a results folder, or no classifier in it was measured; or ``out`` is a folder.
+    """
+    found = results if isinstance(results, Results) else load_results(results)
+    path = found.path / "report.html" if out is None else Path(out)
+    if path.is_dir():
+        raise InputError(f"--out {path}: is a folder, expected the name of a page such as {path / 'report.html'}")
+    page = render(found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(results: Results) -> str:
+    """The page as text; for the errors see `write_report`."""
+    folder = files(__package__)
+    parts = {name: (folder / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment.filters |= {"percent": percent, "points": points, "p_value": p_value, "breakable": breakable}
+    template = environment.from_string(parts["html"])
+    return template.render(content(results), css=Markup(parts["css"]), js=Markup(parts["js"]))  # noqa: S704
