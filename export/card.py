@@ -96,6 +96,8 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
         return f"## Use\n\n{takes} {outputs}{warning}"
     takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
     code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+    if manifest["input"]["dtype"] == "float16":
+        takes, code = takes.replace("float32", "float16"), code.replace("np.float32", "np.float16")
     if not metadata.encoded:
         code += f"\n\n{SIXTEEN_BIT}"
     return f"## Use\n\n{takes} {outputs}{code}{warning}"

@@ -35,9 +35,9 @@ def calibration_section(found: Mapping[str, Any]) -> str:
         for split, before in found["before"].items()
     ]
     return (
-        f"## Calibration\n\nThe logits are divided by a temperature of {found['temperature']:.4g}, fitted on validation "
-        "and put into the weights of the last layer; the order of the classes is that of the trained head. Expected "
-        "calibration error (15 bins of equal width) and negative log-likelihood in nats, on cached features:\n\n"
+        f"## Calibration\n\nThe logits are divided by a temperature of {found['temperature']:.4g}, fitted on "
+        "validation and put into the weights of the last layer; the order of the classes is that of the trained head. "
+        "Expected calibration error (15 bins of equal width), negative log-likelihood in nats, on cached features:\n\n"
         "| split | n | ECE before | ECE after | NLL before | NLL after |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(rows)
     )

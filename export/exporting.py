@@ -3,34 +3,34 @@
 import math
 import shutil
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..models.backbone import Backbone, backbone_from_record
-from ..models.environment import versions
+from ..models.backbone import backbone_from_record
 from ..models.errors import InputError
-from ..models.files import new_folder, sha256_file, write_json
+from ..models.files import new_folder, write_json
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run
-from .bundle import CARD, FORMAT, FORMAT_VERSION, LABELS, MANIFEST, PARITY, Bundle, write_labels
+from .bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
 from .card import model_card
 from .classifier import Classifier
 from .formats import FORMATS, check_formats, open_model
 from .gates import Limits
-from .held_out import HeldOut, HeldOutImages, held_out_features, held_out_images, training_images
+from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels
-from .lowering import FULL, FULL_FILE, lower_file
+from .lowering import FULL, FULL_FILE, ONNX, lower_file
+from .manifest import bundle_manifest, file_hashes, parity_record
 from .metadata import ENCODED, FEATURES, Metadata, identity
 from .onnx_format import OPSET
 from .parity import TOLERANCE
 from .precision import Precision
-from .proof import Proof, compare_features, prove
+from .proof import compare_features, prove
 from .reference import REFERENCE, Recorder
 from .resizing import compare_with_pil
+from .run_inputs import held_out_of, split_of, trained_features
 from .temperature import Tempered, calibration_of
 
 
@@ -82,7 +82,8 @@ def export_classifier(
         fp16_input: With ``fp16``: a float32 input becomes a float16 one.
         int8: Quantise ``model.onnx`` to int8, with ranges taken from training inputs.
         int8_dynamic: Quantise its matrix products alone, with ranges taken anew from every batch: for heads.
-        calibration_images: With ``int8``: how many training inputs, drawn at random.
+        calibration_images: How many training inputs, drawn at random, the ranges of activations are taken from: the
+            scales of ``int8``, and whether ``fp16`` overflows.
         max_top1_drop: What a lower precision may lose in top-1 on the validation inputs, in percentage points, against
             the float32 file.
         max_top5_drop: The same in top-5.
@@ -120,34 +121,43 @@ def export_classifier(
     if precision.lower and "onnx" not in formats:
         raise InputError(f"--{precision.kind}: is for model.onnx; add --format onnx")
     limits = Limits(max_top1_drop, max_top5_drop, max_flips)
-    inputs = partial(_inputs, run, metadata, data)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
-        held_out = _held_out(run, metadata, data)
+        held_out = held_out_of(run, metadata, data)
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
-        calibration = calibration_of(run.head, _trained_features(run)) if calibrate else None
+        calibration = calibration_of(run.head, trained_features(run)) if calibrate else None
         head = Tempered(run.head, calibration.temperature) if calibration else run.head
         classifier = Classifier(head, backbone, input_format, resize=resize, probabilities=probabilities)
         cached = _compare_features(run, classifier, metadata, held_out) if data is None else None
         written = classifier.folded()
         write = partial(_write, written, metadata, folder, Path(out).name, {"opset": opset})
         files = write({"onnx"} & set(formats))
-        gate = lower_file(folder / files[0], precision, limits, inputs, batch_size) if precision.lower else None
+        gate = None
+        if precision.lower:
+            gate = lower_file(folder / ONNX, precision, limits, partial(split_of, run, metadata, data), batch_size)
         files += write(set(formats) - {"onnx"})
         models = {file: open_model(folder / file) for file in (*files, *([FULL_FILE] if gate else []))}
         recorder = Recorder(len(held_out))
         compared = prove(classifier, models, held_out, batch_size, tolerance, recorder)
         recorder.save(folder / REFERENCE)
         proofs = {file: compared[file] for file in files}
-        manifest = _manifest(run, metadata, written, backbone, proofs, held_out)
-        manifest["precision"] = gate and gate.summary()
-        manifest["calibration"] = calibration and asdict(calibration)
+        manifest = bundle_manifest(
+            run,
+            metadata,
+            written,
+            backbone,
+            proofs,
+            held_out,
+            gate=gate,
+            calibration=calibration,
+            half_input=precision.fp16_input,
+        )
         if metadata.resize and isinstance(held_out, HeldOutImages):
             manifest["resize"] = compare_with_pil(classifier, metadata, held_out, tolerance).to_dict()
         write_labels(list(metadata.labels), folder / LABELS)
-        write_json(folder / PARITY, _parity(compared, held_out, cached) | {"precision": gate and gate.to_dict()})
+        write_json(folder / PARITY, parity_record(compared, held_out, cached, gate))
         (folder / CARD).write_text(model_card(Path(out).name, manifest, metadata, proofs), encoding="utf-8")
         shutil.rmtree(folder / FULL, ignore_errors=True)
-        manifest["files"] = {str(path.relative_to(folder)): _file(path) for path in _all_files(folder)}
+        manifest["files"] = file_hashes(folder)
         write_json(folder / MANIFEST, manifest)
     return Bundle.load(out)
 
@@ -163,39 +173,6 @@ def _metadata(run: Run, input_format: str, resize: bool) -> Metadata:
         head=run.head.kind,
         resize=resize or input_format == ENCODED,
     )
-
-
-def _held_out(run: Run, metadata: Metadata, data: str | Path | FeatureSet | None) -> HeldOut:
-    features = run.record["features"]
-    if metadata.head_only:
-        if data is None and not Path(features["path"]).exists():
-            raise InputError(
-                f"{features['path']}: the feature set that the head was trained on is not there; name one with --data"
-            )
-        return held_out_features(data or features["path"], metadata, metadata.labels)
-    if isinstance(data, FeatureSet):
-        raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
-    return held_out_images(data, run.record, metadata.labels, metadata.prepare)
-
-
-def _inputs(run: Run, metadata: Metadata, data: str | Path | FeatureSet | None, split: str) -> HeldOut:
-    """The train or val split of what the head was trained on."""
-    if metadata.head_only:
-        return held_out_features(data or run.record["features"]["path"], metadata, metadata.labels, split)
-    if isinstance(data, FeatureSet):
-        raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
-    return training_images(split, data, run.record, metadata.labels, metadata.prepare)
-
-
-def _trained_features(run: Run) -> FeatureSet:
-    record = run.record["features"]
-    try:
-        features = FeatureSet.load(record["path"])
-    except InputError as error:
-        raise InputError(f"--calibrate: fits on the features that the head was trained on, but {error}") from None
-    if features.fingerprint != record["fingerprint"]:
-        raise InputError(f"--calibrate: {features.path} has changed since the head was trained on it; train again")
-    return features
 
 
 def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:
@@ -225,81 +202,3 @@ def _write(
         path.parent.mkdir(parents=True, exist_ok=True)
         format.write(classifier, metadata, path, **{key: options[key] for key in format.options})
     return [format.named(name) for format in chosen]
-
-
-def _manifest(
-    run: Run,
-    metadata: Metadata,
-    classifier: Classifier,
-    backbone: Backbone | None,
-    proofs: dict[str, Proof],
-    held_out: HeldOut,
-) -> dict[str, Any]:
-    shape, kind = classifier.example_shape, str(classifier.example_dtype).removeprefix("torch.")
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "labels": list(metadata.labels),
-        "labels_sha256": metadata.labels_sha256,
-        "preprocessing": metadata.preprocessing and metadata.preprocessing.to_dict(),
-        "preprocessing_sha256": metadata.preprocessing_sha256,
-        "input": {
-            "name": metadata.input_name,
-            "format": metadata.input_format,
-            "dtype": kind,
-            "shape": _input_shape(metadata, shape),
-            "resize": metadata.resize,
-        },
-        "outputs": classifier.outputs,
-        "k": classifier.k,
-        "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
-        + (0 if backbone is None else backbone.parameter_count),
-        "backbone": run.record["backbone"],
-        "head": {
-            "kind": run.head.kind,
-            "options": run.head.options,
-            "in_features": run.head.in_features,
-            "num_classes": run.head.num_classes,
-            "sha256": run.record["head_sha256"],
-        },
-        "training": asdict(run.config),
-        "results": run.record["results"],
-        "features": run.record["features"],
-        "held_out": {
-            "fingerprint": held_out.fingerprint,
-            "n": len(held_out) - len(held_out.unreadable),
-            "unreadable": held_out.unreadable,
-        },
-        "accuracy": {
-            file: {"top1": asdict(proof.top1), "top5": asdict(proof.top5) if proof.top5 else None}
-            for file, proof in proofs.items()
-        },
-        "parity": {file: proof.parity.summary() for file, proof in proofs.items()},
-        "versions": versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _input_shape(metadata: Metadata, shape: tuple[int, ...]) -> list[str | int]:
-    if metadata.encoded:
-        return ["bytes"]
-    return ["batch", "height", "width", 3] if metadata.resize else ["batch", *shape]
-
-
-def _parity(proofs: dict[str, Proof], held_out: HeldOut, cached: float | None) -> dict[str, Any]:
-    return {
-        "held_out": {"fingerprint": held_out.fingerprint, "n": len(held_out), "unreadable": held_out.unreadable},
-        "cached_features_relative_difference": cached,
-        "files": {
-            file: proof.parity.to_dict() | {"settings": proof.settings, "top1": asdict(proof.top1)}
-            for file, proof in proofs.items()
-        },
-    }
-
-
-def _all_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def _file(path: Path) -> dict[str, Any]:
-    return {"sha256": sha256_file(path), "bytes": path.stat().st_size}

@@ -1,12 +1,22 @@
 """float16 in the middle of an ONNX graph: the network, not the preprocessing before it or the top-k behind it."""
 
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
 import onnx
 from onnx import TensorProto, compose, helper
 from onnx.utils import Extractor
+from onnxruntime.quantization import create_calibrator
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.onnx_model import OnnxModel
 
+from .calibration_feeds import Feeds
 from .network_part import network_part
+from .runtime import Array
+
+LARGEST_HALF = float(np.finfo(np.float16).max)
 
 
 def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool = False) -> onnx.ModelProto:
@@ -38,6 +48,29 @@ def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool
     if half_input:
         _take_half(merged.graph)
     return merged
+
+
+def beyond_half(path: Path, batches: Iterable[Array], *, keep_head: bool = False) -> dict[str, float]:
+    """Find what would overflow in float16: many runtimes on a CPU compute in float32 between, and hide it.
+
+    Args:
+        path: The float32 file.
+        batches: Real inputs, in the layout and dtype that it takes.
+        keep_head: See `to_half`.
+
+    Returns:
+        Of the tensors that would be float16, those beyond 65504 in magnitude on these inputs, with that magnitude.
+    """
+    model = onnx.load(path)
+    start, end = network_part(model.graph, with_head=not keep_head)
+    nodes = Extractor(model).extract_model([start], [end]).graph.node
+    with tempfile.TemporaryDirectory() as folder:
+        calibrator = create_calibrator(path, augmented_model_path=str(Path(folder, "augmented.onnx")))
+        calibrator.collect_data(Feeds(model.graph.input[0].name, batches))
+        ranges = calibrator.compute_data().items()
+    halved = {start, *(name for node in nodes for name in node.output)}
+    largest = {name: float(np.abs([*found.range_value]).max()) for name, found in ranges if name in halved}
+    return {name: value for name, value in largest.items() if not value <= LARGEST_HALF}
 
 
 def _joined(first: onnx.ModelProto, second: onnx.ModelProto, value: str, outputs: list[str]) -> onnx.ModelProto:

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .errors import GateError
-from .formats import open_model
+from .formats import FORMATS, open_model
 from .gates import GateReport, Limits, measure_gate
 from .held_out import HeldOut
 from .precision import Precision
 from .runtime import Array
 
+ONNX = FORMATS["onnx"].file
 FULL = "fp32"
-FULL_FILE = f"{FULL}/model.onnx"
+FULL_FILE = f"{FULL}/{ONNX}"
 
 
 def lower_file(

@@ -9,7 +9,8 @@ from typing import Self
 import onnx
 
 from ..models.errors import InputError
-from .half import to_half
+from .errors import GateError
+from .half import LARGEST_HALF, beyond_half, to_half
 from .metadata import FLOAT32, Metadata
 from .onnx_format import save_onnx
 from .quantization import quantize_dynamically, quantize_with_ranges
@@ -24,7 +25,8 @@ class Precision:
         kind: ``fp32``, ``fp16``, ``int8`` or ``int8-dynamic``.
         fp32_head: With ``fp16``: the head stays float32.
         fp16_input: With ``fp16``: a float32 input becomes a float16 one.
-        calibration_images: With ``int8``: how many training inputs the ranges are taken from.
+        calibration_images: How many training inputs the ranges of activations are taken from: the scales of ``int8``,
+            and whether ``fp16`` overflows.
     """
 
     kind: str
@@ -62,18 +64,30 @@ class Precision:
             source: The file.
             path: The new file.
             metadata: What the file says of itself; the new one says its precision too.
-            calibration: For ``int8``: batches of training inputs, in the layout and dtype that the file takes.
+            calibration: Batches of training inputs, in the layout and dtype that the file takes.
 
         Raises:
+            GateError: Activations that float16 has no numbers for.
             ExportError: The graph has nothing to bring to this precision, or the result is not valid.
         """
         model = onnx.load(source)
         opset = next(entry.version for entry in model.opset_import if not entry.domain)
         if self.kind == "fp16":
+            self._check_range(source, calibration)
             converted = to_half(model, keep_head=self.fp32_head, half_input=self.fp16_input)
         else:
             converted = self._quantized(model, calibration)
         save_onnx(converted, replace(metadata, precision=self.kind), path, opset=opset)
+
+    def _check_range(self, source: Path, calibration: Iterable[Array]) -> None:
+        beyond = beyond_half(source, calibration, keep_head=self.fp32_head)
+        if beyond:
+            name, value = max(beyond.items(), key=lambda item: item[1])
+            advice = "leave --fp16 out" if self.fp32_head else "keep the head in float32 with --fp32-head"
+            raise GateError(
+                f"fp16: {len(beyond)} tensors would not be finite on training inputs, the largest {name} with "
+                f"{value:g} (float16 ends at {LARGEST_HALF:g}); {advice}"
+            )
 
     def _quantized(self, model: onnx.ModelProto, calibration: Iterable[Array]) -> onnx.ModelProto:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import onnx
 from onnx.utils import Extractor
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
+from .calibration_feeds import Feeds
 from .network_part import network_part
 from .runtime import Array
 
@@ -36,7 +36,7 @@ def quantize_with_ranges(model: onnx.ModelProto, path: Path, batches: Iterable[A
     quantize_static(
         model,
         path,
-        _Reader(model.graph.input[0].name, batches),
+        Feeds(model.graph.input[0].name, batches),
         quant_format=QuantFormat.QDQ,
         per_channel=True,
         activation_type=QuantType.QUInt8,
@@ -60,14 +60,3 @@ def quantize_dynamically(model: onnx.ModelProto, path: Path) -> None:
     del model.graph.value_info[:]  # onnxruntime turns the weights of Gemm, and keeps what was noted of their shape
     add_pre_process_metadata(model)
     quantize_dynamic(model, path, op_types_to_quantize=MATRIX_PRODUCTS, per_channel=True, weight_type=QuantType.QInt8)
-
-
-class _Reader(CalibrationDataReader):  # type: ignore[misc]
-    """What onnxruntime calibrates on."""
-
-    def __init__(self, name: str, batches: Iterable[Array]) -> None:
-        self._feeds = ({name: batch} for batch in batches)
-
-    def get_next(self) -> dict[str, Any] | None:
-        """The next feed, ``None`` at the end."""
-        return next(self._feeds, None)

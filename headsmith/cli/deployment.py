@@ -46,7 +46,7 @@ def export(
     fp16_input: Annotated[bool, typer.Option(help="With --fp16: the input is float16 too.")] = False,
     int8: Annotated[bool, typer.Option(help="model.onnx in int8, calibrated on training images.")] = False,
     int8_dynamic: Annotated[bool, typer.Option(help="Matrix products in int8, ranges from every batch.")] = False,
-    calibration_images: Annotated[int, typer.Option(help="With --int8: how many, drawn at random.")] = 512,
+    calibration_images: Annotated[int, typer.Option(help="Training images to take ranges of activations from.")] = 512,
     max_top1_drop: Annotated[
         float, typer.Option(help="Points that a lower precision may lose on validation images, against float32.")
     ] = 1.0,

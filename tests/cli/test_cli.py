@@ -25,6 +25,8 @@ TWINS = {
     "export": headsmith.export_classifier,
     "evaluate": headsmith.evaluate_classifier,
     "predict": headsmith.predict,
+    "report": headsmith.write_report,
+    "compare": headsmith.compare,
     "push": headsmith.push,
     "graft": headsmith.graft,
     "info": headsmith.file_info,
