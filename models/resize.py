@@ -55,9 +55,11 @@ class Resize(nn.Module):
         if self.recipe.resize_mode == "exact":
             return self.recipe.resize_size
         edge = self.recipe.resize_size[0]
-        shortest: Any = torch.sym_min(height, width)
+        shortest: Any
         if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
             shortest = (height + width - abs(height - width)) // 2  # of tensors, of which `min` would make a constant
+        else:
+            shortest = torch.sym_min(height, width)
         return edge * height // shortest, edge * width // shortest
 
 
