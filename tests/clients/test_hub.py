@@ -5,7 +5,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from hub_server import serve
 from huggingface_hub import constants, metadata_load
 from typer.testing import CliRunner
 
@@ -15,20 +14,7 @@ from headsmith.export import Bundle
 from headsmith.models import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the hub's client to its own
-FILE = "/{repo_id}/resolve/{revision}/{filename}"
 runner = CliRunner()
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """An empty hub, for a user who is logged in and has downloaded nothing; large files go there by Git LFS."""
-    with serve() as hub:
-        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + FILE)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", "hf_nobody")
-        yield hub
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import timm
 import timm.data
 import torch
 
-from headsmith import Bundle, export_classifier, predict
+from headsmith import Bundle, export_classifier, predict, push
 from headsmith.models.images import open_image
 
 
@@ -32,6 +32,14 @@ def test_timm(bundle: Bundle, predictions):
         best = scores.topk(5)
         assert [labels[index] for index in best.indices] == list(expected.labels)
         assert best.values.tolist() == pytest.approx(expected.scores, abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the hub's client to its own
+def test_timm_from_the_hub(bundle: Bundle, hub):
+    push(bundle, "me/animals")
+    found = timm.create_model("hf-hub:me/animals", pretrained=True).state_dict()
+    expected = timm.create_model(f"local-dir:{bundle.path}", pretrained=True).state_dict()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
 
 
 def test_transformers(bundle: Bundle, predictions):
