@@ -43,13 +43,18 @@ class Setup:
     zero_point: int = 0
 
     @property
+    def quantised(self) -> bool:
+        """Whether its scores are whole numbers."""
+        return (self.scale, self.zero_point) != (1.0, 0)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What of it is worth telling."""
         found = {
             "gives probabilities, of which the logarithm is taken": self.probabilities,
             f"output {self.background} is a background class and left out": self.background is not None,
             f"takes batches of {self.batch} only, which are filled up": self.batch is not None,
-            f"its output is quantised in steps of {self.scale:g}, so scores are often equal": self.scale != 1,
+            f"its output is quantised in steps of {self.scale:g}, so scores are often equal": self.quantised,
         }
         return tuple(note for note, holds in found.items() if holds)
 

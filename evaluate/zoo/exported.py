@@ -75,7 +75,7 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
             with new_folder(folder) as new:
                 write_onnx(_classifier(backbone, own), metadata, new / FILE)
     parameters = backbone.parameter_count + (0 if _stands_in(backbone) else own.weight.numel() + own.bias.numel())
-    return Exported(folder / FILE, backbone.weights_sha256, parameters, None if checkpoint else _published(source))
+    return Exported(folder / FILE, backbone.weights_sha256, parameters, None if checkpoint else published(source))
 
 
 def cache_folder() -> Path:
@@ -102,7 +102,7 @@ def _stands_in(backbone: Backbone) -> bool:
     return any(module is backbone.source.classifier for module in backbone.network.modules())
 
 
-def _published(source: str) -> Published | None:
+def published(source: str) -> Published | None:
     """What torchvision says of its weights; timm and the packaged weights say nothing."""
     library, _, name = source.partition(":")
     if library != "torchvision":

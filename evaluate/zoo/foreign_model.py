@@ -9,6 +9,7 @@ import torch
 
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
+from ...export.session_runner import SessionRunner
 from ...models.errors import InputError
 from ...models.onnx_session import PROVIDERS, OrtErrors, onnxruntime_package, open_session, short_reason
 from ...models.preprocessing import Normalize, Preprocessing
@@ -36,6 +37,7 @@ class ForeignModel(Model):
         self._normalize = Normalize(candidate.preprocessing)
         start = time.perf_counter()
         self.session = open_session(candidate.path, provider, threads, name=str(candidate.path))
+        self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)
         self.settings = {
@@ -75,11 +77,12 @@ class ForeignModel(Model):
         if n < size:
             fed = np.concatenate([fed, np.zeros((size - n, *fed.shape[1:]), fed.dtype)])
         try:
-            (scores,) = self.session.run([self._setup.output], {self._input.name: fed})
+            (scores,) = self._runner.run([self._setup.output], {self._input.name: np.ascontiguousarray(fed)})
         except OrtErrors as error:
-            raise InputError(f"{self.path}: cannot run a batch {fed.shape} ({short_reason(error)})") from None
+            raise InputError(f"{self.path}: cannot run images {fed.shape} ({short_reason(error)})") from None
         found = np.asarray(scores, np.float32).reshape(size, -1)[:n]
-        found = (found - self._setup.zero_point) * np.float32(self._setup.scale)
+        if self._setup.quantised:
+            found = (found - self._setup.zero_point) * np.float32(self._setup.scale)
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
         return torch.from_numpy(found).log().numpy() if self._setup.probabilities else found

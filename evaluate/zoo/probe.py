@@ -12,8 +12,9 @@ from ...models.preprocessing import CHANNEL_ORDERS, Preprocessing, Triple
 from ..statistics import paired_difference
 from .candidate import Candidate
 from .foreign_model import ForeignModel
+from .stored_answers import stored_doubts
 
-SAMPLE, FIRST = 256, 48
+SAMPLE, FIRST, BATCH = 256, 48, 32
 ALPHA = 0.001
 LARGE, DOMINANT, BALANCED = 20, 0.9, 0.5
 NORMALISATIONS: dict[str, tuple[float, Triple, Triple]] = {
@@ -30,8 +31,9 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
     """Ask a classifier about some labelled images under its declared setup, and under others that are usual.
 
     Channel orders and normalisations are first tried on `FIRST` images; only where the best of them has more of these
-    right than the declared setup are both compared on all, by McNemar's exact test, by Bonferroni over all that was
-    tried. Shifted and sorted labels need no further run. Of a file that normalises inside only the channels are tried.
+    right than the declared setup is it run on all. Shifted and sorted labels need no further run. What is best is
+    compared with the declared setup by McNemar's exact test, at 0.001 by Bonferroni over all that was tried. Of a file
+    that normalises inside only the channels are tried. Answers that are stored beside a file are checked too.
 
     Args:
         candidate: What is declared.
@@ -42,25 +44,29 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
     Returns:
         What is doubtful, a sentence each; nothing where all is well, or too few images could tell.
     """
-    logits = model.run(pixels).logits
-    best = _best(logits)
+    size = model.metadata.batch_size(BATCH)
+    logits = _logits(lambda batch: model.run(batch).logits, pixels, size)
+    best = logits.argmax(axis=1)
     doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
+    doubts += stored_doubts(model) if isinstance(model, ForeignModel) else ()
     setups, orders = _setups(candidate, model), _orders(candidate.names)
     answers = {name: order[best] for name, order in orders.items()}
-    promising = _promising(setups, pixels[:FIRST], labels[:FIRST], best[:FIRST])
+    promising = _promising(setups, pixels[:FIRST], labels[:FIRST], best[:FIRST], size)
     if promising is not None:
-        answers[promising] = _best(setups[promising](pixels))
-    tests = len(setups) + len(orders)
-    return doubts + [doubt for name, found in answers.items() for doubt in _better(name, found, best, labels, tests)]
+        answers[promising] = _logits(setups[promising], pixels, size).argmax(axis=1)
+    name = max(answers, key=lambda name: np.count_nonzero(answers[name] == labels))
+    return [*doubts, *_better(name, answers[name] == labels, best == labels, len(setups) + len(orders))]
 
 
-def _best(logits: Array) -> Array:
-    """``(N,)`` int64, the first answers."""
-    return logits.argmax(axis=1)
+def _logits(run: Callable[[Array], Array], pixels: Array, size: int) -> Array:
+    """The logits of all pixels, ``size`` at a time."""
+    return np.concatenate([run(pixels[start : start + size]) for start in range(0, len(pixels), size)])
 
 
 def _setups(candidate: Candidate, model: Model) -> Setups:
     """Other ways to feed the file: what each changes, and from pixels to logits."""
+    if candidate.head_only:
+        return {}
     if not isinstance(model, ForeignModel) or candidate.preprocessing is None:
         return {"the channel order BGR": lambda pixels: model.run(pixels[..., ::-1]).logits}
     return {name: partial(_run, model, recipe) for name, recipe in _recipes(candidate.preprocessing, model)}
@@ -82,11 +88,13 @@ def _recipes(declared: Preprocessing, model: ForeignModel) -> Iterator[tuple[str
                 yield f"{name}, {order.upper()}", other
 
 
-def _promising(setups: Setups, pixels: Array, labels: Array, best: Array) -> str | None:
+def _promising(setups: Setups, pixels: Array, labels: Array, best: Array, size: int) -> str | None:
     """The setup that has the most images right, if these are more than under the declared one."""
-    right = {name: np.count_nonzero(_best(run(pixels)) == labels) for name, run in setups.items()}
-    name = max(right, key=lambda name: right[name])
-    return name if right[name] > np.count_nonzero(best == labels) else None
+    right = {
+        name: np.count_nonzero(_logits(run, pixels, size).argmax(axis=1) == labels) for name, run in setups.items()
+    }
+    name = max(right, key=lambda name: right[name], default=None)
+    return name if name is not None and right[name] > np.count_nonzero(best == labels) else None
 
 
 def _orders(names: ClassNames) -> dict[str, Array]:
@@ -106,13 +114,12 @@ def _orders(names: ClassNames) -> dict[str, Array]:
     return {name: order for name, order in found.items() if (order != np.arange(count)).any()}
 
 
-def _better(name: str, found: Array, best: Array, labels: Array, tests: int) -> Iterator[str]:
-    other, declared = found == labels, best == labels
+def _better(name: str, other: Array, declared: Array, tests: int) -> Iterator[str]:
     paired = paired_difference(other, declared)
     if paired.difference > 0 and paired.p * tests < ALPHA:
         yield (
-            f"{name} would be clearly better than the declared setup: {np.count_nonzero(other)} of {len(labels)} "
-            f"images right instead of {np.count_nonzero(declared)}"
+            f"{name} would be clearly better than the declared setup: {np.count_nonzero(other)} of {len(other)} images "
+            f"right instead of {np.count_nonzero(declared)}"
         )
 
 

@@ -91,10 +91,10 @@ def _torchvision(source: str) -> list[str]:
     if not tag:
         return _some(source, [f"{TORCHVISION}{name}" for name in names], "torchvision's classifiers")
     weights = [
-        f"{TORCHVISION}{name}/{member}"
+        f"{TORCHVISION}{name}/{weight.name}"
         for name in names
-        for member in torchvision.models.get_model_weights(name).__members__
-        if fnmatchcase(member, tag)
+        for weight in torchvision.models.get_model_weights(name)
+        if fnmatchcase(weight.name, tag)
     ]
     return _some(source, weights, "torchvision's weights")
 

@@ -1,0 +1,66 @@
+"""Classes of a held-out set and outputs of a model are brought together by name."""
+
+import numpy as np
+import pytest
+from timm.data.imagenet_info import ImageNetInfo
+
+from headsmith.evaluate.zoo import match_names
+from headsmith.evaluate.zoo.names import columns, read_names
+from headsmith.models import InputError
+
+SYNSETS = ImageNetInfo("imagenet-1k").label_names()
+
+
+@pytest.fixture(scope="module")
+def imagenet(tmp_path_factory):
+    return read_names("imagenet-1k", tmp_path_factory.mktemp("none"), "model.onnx")
+
+
+def test_by_wordnet_id_whatever_the_order(imagenet):
+    order = np.random.default_rng(0).permutation(1000)
+    np.testing.assert_array_equal(match_names([SYNSETS[place] for place in order], imagenet, "data"), order)
+
+
+def test_by_name_alphabetical_against_synset_order(imagenet):
+    classes = sorted(["tench", "goldfish", "great white shark", "hen"])
+    assert match_names(classes, imagenet, "data").tolist() == [1, 2, 8, 0]
+
+
+def test_of_200_classes_the_200_outputs(imagenet):
+    subset = SYNSETS[::5]
+    np.testing.assert_array_equal(match_names(subset, imagenet, "data"), np.arange(0, 1000, 5))
+
+
+def test_labels_in_any_order_are_known_by_every_name():
+    known = columns(["hen", "tench"])
+    assert known[0] == ("hen", "tench")
+    assert match_names(["n01440764", "n01514859"], known, "data").tolist() == [1, 0]
+    assert columns(["hen", "unheard of"]) == (("hen", "unheard of"),)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["n01440764", "n99999999"], "data: 1 of its 2 classes not known to the model, such as 'n99999999'"),
+        (["tench", "goldfsh"], r"1 of its 2 classes not known to the model, such as 'goldfsh'; did you mean goldfish"),
+        (["roads", "rivers"], "data: none of its 2 classes known to the model, such as 'roads'"),
+        (["crane"], "none of its 1 classes known to the model, such as 'crane'"),  # a bird and a machine
+        ([str(number) for number in range(1, 1001)], r"its classes are the numbers 1\.\.1000, .* are different orders"),
+    ],
+)
+def test_never_by_luck(imagenet, classes, message):
+    with pytest.raises(InputError, match=message):
+        match_names(classes, imagenet, "data")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("imagenet-2k", "labels imagenet-2k: timm knows no such set of classes; expected e.g. imagenet-1k"),
+        ("none.txt", "labels none.txt: no such file"),
+        (["a", "a"], "label 'a' stands 2 times"),
+    ],
+)
+def test_names_that_cannot_be_read(tmp_path, labels, message):
+    with pytest.raises(InputError, match=message):
+        read_names(labels, tmp_path, "model.onnx")

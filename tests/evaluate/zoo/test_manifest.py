@@ -1,0 +1,136 @@
+"""Zoos in YAML: those that ship, and what is refused in others."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import yaml
+
+from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
+from headsmith.evaluate.zoo.manifest import known_files
+from headsmith.models import InputError
+from headsmith.models.files import sha256_file
+from headsmith.models.recipe_file import recipe_of
+
+ROW = {"id": "a", "source": "a.onnx"}
+GRAPH = "(float[N,3,8,8] images) => (float[N,3] scores) { p = GlobalAveragePool(images) scores = Flatten(p) }"
+RECIPE = {"resize_mode": "exact", "resize_size": 8, "crop_size": 8, "interpolation": "bilinear", "scale": 1}
+RECIPE |= {"channel_order": "rgb", "mean": 0, "std": 1}
+
+
+@pytest.fixture
+def zoo(tmp_path):
+    """A function: rows, and further keys, to a file."""
+
+    def write(*rows, **top):
+        path = tmp_path / "zoo.yaml"
+        path.write_text(yaml.safe_dump({"models": list(rows)} | top))
+        return path
+
+    return write
+
+
+def test_a_zoo_of_one_file(zoo, onnx_file, tmp_path):
+    file = onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    published = {"top1": 70.1, "top5": 89.5, "source": "https://example.org"}
+    row = ROW | {
+        "sha256": sha256_file(file),
+        "preprocessing": RECIPE,
+        "labels": ["x", "y", "z"],
+        "published": published,
+    }
+    (found,) = find_candidates([zoo(row)])
+    assert (found.id, found.path, found.labels) == ("a", file, ("x", "y", "z"))
+    assert (found.published.top1, found.published.top5) == (70.1, 89.5)
+    assert found.bytes == file.stat().st_size
+    assert open_candidate(found, threads=1).run(np.full((1, 8, 8, 3), (1, 9, 5), np.uint8)).topk_indices.tolist() == [
+        [1, 2, 0]
+    ]
+    (other,) = find_candidates([zoo(row | {"sha256": "0" * 64})])
+    assert isinstance(other, Failed)
+    assert "sha256 " in other.error
+    assert "its row says 000" in other.error
+
+
+def test_one_that_fails_does_not_stop_the_others(zoo, onnx_file, tmp_path):
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    good = ROW | {"preprocessing": RECIPE, "labels": ["x", "y", "z"]}
+    found = list(
+        find_candidates([zoo(good, good | {"id": "b", "source": "gone.onnx"}, good | {"id": "c", "labels": "no"})])
+    )
+    assert [isinstance(one, Failed) for one in found] == [False, True, True]
+    assert found[2].error.endswith("labels no: no such file; expected one with a name a line, or imagenet-1k")
+
+
+@pytest.mark.parametrize(
+    ("rows", "top", "message"),
+    [
+        ([ROW | {"preprocesing": {}}], {}, r"model 1: preprocesing is not known; .*did you mean preprocessing\?"),
+        ([ROW, ROW], {}, "id 'a' stands 2 times; expected every id once"),
+        ([{"id": "a"}], {}, r"model 1 \(a\): source missing"),
+        ([ROW | {"background": "0"}], {}, r"model 1 \(a\): background holds '0', expected int"),
+        ([ROW | {"labels": 3}], {}, r"labels holds 3, expected list or str"),
+        (
+            [ROW | {"published": {"top1": 170, "source": "x"}}],
+            {},
+            "expected top1 and top5 in per cent, and their source",
+        ),
+        ([ROW | {"published": {"top1": 70}}], {}, "expected top1 and top5 in per cent, and their source"),
+        ([ROW | {"published": {"top_1": 70}}], {}, "published: top_1 is not known; .*did you mean top1"),
+        (["a.onnx"], {}, "model 1: holds str, expected keys such as id"),
+        ([], {}, r"models holds \[\], expected a list of rows"),
+        ([ROW], {"packge": "onnx"}, r"packge is not known; .*did you mean package\?"),
+        ([ROW], {"package": "no_such_package"}, "package 'no_such_package' is not installed"),
+    ],
+)
+def test_a_zoo_that_cannot_be_read(zoo, rows, top, message):
+    with pytest.raises(InputError, match=message):
+        find_candidates([zoo(*rows, **top)])
+
+
+def test_a_recipe_key_that_is_not_known(zoo, onnx_file, tmp_path):
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    (found,) = find_candidates(
+        [zoo(ROW | {"labels": ["x", "y", "z"], "preprocessing": RECIPE | {"chanel_order": "bgr"}})]
+    )
+    assert "a: preprocessing: chanel_order is not known" in found.error
+    assert "did you mean channel_order?" in found.error
+
+
+def test_the_files_of_the_onnx_model_zoo_have_recipes_and_sources():
+    rows = known_files().values()
+    assert len(rows) == 32
+    recipes = {row.id: recipe_of(row.preprocessing, row.id, "nchw") for row in rows}
+    assert {recipe.layout for recipe in recipes.values()} == {"nchw", "nhwc"}
+    assert recipes["efficientnet-lite4-11"].layout == "nhwc"
+    assert recipes["googlenet-12"].channel_order == "bgr"
+    assert all(
+        row.published is None or row.published.source.startswith("https://github.com/onnx/models") for row in rows
+    )
+
+
+def test_a_file_of_the_onnx_model_zoo_is_known_by_its_contents(onnx_file, recipe_file, only, monkeypatch):
+    graph = "(float[N,3,224,224] images) => (float[N,1000] scores) { p = GlobalAveragePool(images) f = Flatten(p) "
+    path = onnx_file(graph + "scores = MatMul(f, w) }", w=(3, 1000))
+    row = next(row for row in known_files().values() if row.id == "resnet50-v1-7")
+    monkeypatch.setattr(finding, "known_files", lambda: {sha256_file(path): row})
+    found = only(path)
+    assert found.notes == ("known by its hash as resnet50-v1-7 of the ONNX Model Zoo",)
+    assert (found.id, found.published.top1, found.preprocessing.mean) == ("zoo", 74.93, (0.485, 0.456, 0.406))
+    assert only(path, preprocessing=recipe_file(crop_size=224), labels="imagenet-1k").published is None
+
+
+def test_the_light_models_of_the_onnx_package_run_as_a_zoo():
+    """All nine, in their real structure; their answers are those that the package stores."""
+    folder = Path(onnx.__file__).parent / "backend/test/data/light"
+    ran = []
+    for found in find_candidates(["zoo:onnx-light"]):
+        model = open_candidate(found, threads=1)
+        stored = onnx.TensorProto()
+        stored.ParseFromString((folder / f"{found.id}_output_0.pb").read_bytes())
+        expected = onnx.numpy_helper.to_array(stored).reshape(1, 1000)
+        logits = model.run(np.zeros((1, 224, 224, 3), np.uint8)).logits
+        np.testing.assert_allclose(np.exp(logits) if found.setup.probabilities else logits, expected, rtol=1e-5)
+        ran.append(found.id)
+    assert len(ran) == len(list(folder.glob("*.onnx"))) == 9

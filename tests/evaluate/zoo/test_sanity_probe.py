@@ -1,0 +1,158 @@
+"""The probe finds the setup that a file was made for, and is silent where that is the declared one."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+from headsmith.evaluate.zoo import open_candidate, probe
+from headsmith.evaluate.zoo.probe import NORMALISATIONS
+
+COLOURS = np.array([[230, 120, 40], [40, 120, 230], [120, 40, 230], [60, 60, 60], [190, 190, 190], [120, 230, 40]])
+NEAREST = "(float[N,3,8,8] images) => (float[N,6] scores) { p = GlobalAveragePool(images) f = Flatten(p) "
+NEAREST += "scores = Gemm<transB=1>(f, w, b) }"
+SETUPS = [(name, order) for name in NORMALISATIONS for order in ("rgb", "bgr")]
+
+
+def recipe_of(name, order):
+    scale, mean, std = NORMALISATIONS[name]
+    step = 1 if order == "rgb" else -1
+    return {"scale": scale, "mean": list(mean)[::step], "std": list(std)[::step], "channel_order": order}
+
+
+@pytest.fixture
+def nearest(onnx_file, recipe_file, labels_file, only):
+    """A function: a file that names the nearest of six colours, if it is fed as one setup says; declared as another."""
+
+    def make(made_for, declared, graph=NEAREST):
+        recipe = recipe_of(*made_for)
+        colours = COLOURS[:, :: 1 if made_for[1] == "rgb" else -1]
+        seen = (colours * recipe["scale"] - recipe["mean"]) / recipe["std"]
+        weights = {"w": 2 * seen, "b": -(seen**2).sum(1)}
+        path = onnx_file(graph, **{key: value.astype(np.float32) for key, value in weights.items()})
+        return only(path, preprocessing=recipe_file(**recipe_of(*declared)), labels=labels_file(6))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """128 images in these colours, with noise, and which colour each has."""
+    random = np.random.default_rng(0)
+    labels = np.arange(128) % 6
+    noise = random.normal(0, 20, (128, 8, 8, 3))
+    return (COLOURS[labels][:, None, None] + noise).clip(0, 255).astype(np.uint8), labels
+
+
+@pytest.mark.parametrize("setup", SETUPS, ids=str)
+def test_silent_where_the_declared_setup_is_right(nearest, sample, setup):
+    found = nearest(setup, setup)
+    assert probe(found, open_candidate(found, threads=1), *sample) == []
+
+
+@pytest.mark.parametrize(
+    ("made_for", "declared"),
+    [
+        (("Caffe's mean in 0..255", "bgr"), ("ImageNet's mean and deviation", "rgb")),
+        (("ImageNet's mean and deviation", "rgb"), ("pixels in 0..255", "rgb")),
+        (("Caffe's mean in 0..255", "rgb"), ("pixels in -1..1", "bgr")),
+    ],
+)
+def test_the_right_setup_is_named(nearest, sample, made_for, declared):
+    found = nearest(made_for, declared)
+    doubts = probe(found, open_candidate(found, threads=1), *sample)
+    name = f"{made_for[0]}, {made_for[1].upper()} would be clearly better than the declared setup: 128 of 128 images"
+    assert any(doubt.startswith(name) for doubt in doubts)
+
+
+def test_red_for_blue(nearest, sample):
+    recipe = "pixels in 0..1"
+    found = nearest((recipe, "bgr"), (recipe, "rgb"))
+    (doubt,) = probe(found, open_candidate(found, threads=1), *sample)
+    assert doubt.startswith("the channel order BGR would be clearly better than the declared setup: 128 of 128")
+
+
+def test_too_few_images_cannot_tell(nearest, sample):
+    recipe = "pixels in 0..1"
+    found = nearest((recipe, "bgr"), (recipe, "rgb"))
+    pixels, labels = sample
+    assert probe(found, open_candidate(found, threads=1), pixels[:6], labels[:6]) == []
+
+
+def test_one_answer_for_all_on_an_input_out_of_range(nearest, sample):
+    found = nearest(("ImageNet's mean and deviation", "rgb"), ("pixels in 0..255", "rgb"))
+    doubts = probe(found, open_candidate(found, threads=1), *sample)
+    assert doubts[0].startswith("one class takes 100 % of the answers, and its input reaches 255; is it fed as it")
+
+
+@pytest.mark.parametrize(
+    ("order", "doubt"),
+    [
+        ([1, 2, 3, 4, 5, 0], "labels shifted up by one would"),
+        ([5, 0, 1, 2, 3, 4], "labels shifted down by one (a background class, or ids that start at 1) would"),
+    ],
+)
+def test_shifted_labels(nearest, sample, order, doubt):
+    recipe = ("pixels in 0..1", "rgb")
+    found = nearest(recipe, recipe)
+    pixels, labels = sample
+    (said,) = probe(found, open_candidate(found, threads=1), pixels, np.array(order)[labels])
+    assert said.startswith(doubt)
+
+
+def test_alphabetical_against_synset_order(nearest, sample):
+    """The outputs are declared in the order of the WordNet ids, and are in that of the names."""
+    recipe = ("pixels in 0..1", "rgb")
+    declared = ("tench", "goldfish", "shark", "cock", "hen", "ostrich")
+    found = replace(nearest(recipe, recipe), names=(("n1", "n2", "n3", "n4", "n5", "n6"), declared))
+    pixels, colours = sample
+    labels = np.array([declared.index(name) for name in sorted(declared)])[colours]
+    (said,) = probe(found, open_candidate(found, threads=1), pixels, labels)
+    assert said.startswith("outputs in the order of the sorted names ('cock', ...) would be clearly better")
+
+
+def test_probabilities_that_the_graph_hides(nearest, sample):
+    tail = "scores = Gemm<transB=1>(f, w, b)"
+    hidden = "z = Gemm<transB=1>(f, w, b) q = Softmax(z) one = CastLike(q, q) scores = Max(one, q)"
+    recipe = ("pixels in 0..1", "rgb")
+    found = nearest(
+        recipe, recipe, NEAREST.replace(tail, hidden.replace("one = CastLike(q, q) ", "").replace("one", "q"))
+    )
+    doubts = probe(found, open_candidate(found, threads=1), *sample)
+    assert doubts == ["its outputs are probabilities, not logits, so that NLL and calibration would be wrong"]
+
+
+def store(folder, name, array):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(onnx.numpy_helper.from_array(array).SerializeToString())
+
+
+def test_answers_that_are_stored_beside_the_file(nearest, sample):
+    recipe = ("pixels in 0..1", "rgb")
+    found = nearest(recipe, recipe)
+    model = open_candidate(found, threads=1)
+    folder, images = found.path.parent / "test_data_set_0", np.zeros((1, 3, 8, 8), np.float32)
+    (right,) = model.session.run(None, {"images": images})
+    store(folder, "input_0.pb", images)
+    store(folder, "output_0.pb", right)
+    assert probe(found, model, *sample) == []
+    store(folder, "output_0.pb", right + 1)
+    assert probe(found, model, *sample) == [
+        "it answers otherwise than its authors stored in test_data_set_0: another file, or a damaged one?"
+    ]
+    (folder / "output_0.pb").write_bytes(b"no tensor")
+    with pytest.raises(ValueError, match=r"output_0.pb: not a stored tensor .*; download it again"):
+        probe(found, model, *sample)
+
+
+def test_a_bundle_is_fed_right_and_not_normalised_twice(tiny_bundle, tiny_run, only):
+    """Its file normalises inside: it takes the pixels as they are."""
+    found = only(tiny_bundle.path)
+    model = open_candidate(found, threads=1)
+    colours = np.random.default_rng(0).integers(0, 256, (96, 1, 1, 3), dtype=np.uint8).repeat(32, 1).repeat(32, 2)
+    best = model.run(colours).logits.argmax(1)
+    np.testing.assert_array_equal(model.feed(colours).transpose(0, 2, 3, 1), colours)
+    assert probe(found, model, colours, best) == []
+    doubts = probe(found, model, np.ascontiguousarray(colours[..., ::-1]), best)
+    assert [doubt for doubt in doubts if doubt.startswith("the channel order BGR would be clearly better")]
