@@ -1,6 +1,6 @@
 """Times what an evaluation adds to the runtime, on this machine.
 
-python -m benchmarks.evaluation [--parts scoring] [--rows 1000000]
+python -m benchmarks.evaluation [--parts scoring,overhead,decoding,gpu] [--rows 1000000]
 """
 
 import argparse
@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import onnxruntime
+import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, log_loss, top_k_accuracy_score
@@ -121,15 +124,37 @@ def megabytes(scores: RowScores) -> float:
     return sum(getattr(scores, name).nbytes for name in COLUMNS) / 1e6
 
 
+def show_gpu() -> None:
+    """Print each line as soon as it is measured, and the table of all at the end."""
+    from .evaluation_gpu import BATCH, GpuRow, gpu
+
+    device, runtime = torch.cuda.get_device_name(), f"onnxruntime {onnxruntime.__version__}, torch {torch.__version__}"
+    table = Table("network", "", "what", "images/s", "", title=f"{device}, batches of {BATCH}, {runtime}")
+
+    def report(row: GpuRow) -> None:
+        cells = [row.network, row.precision, row.what, f"{row.rate:,.0f}" if row.rate else "", row.found]
+        print(" | ".join(cells), flush=True)
+        table.add_row(*map(escape, cells))
+
+    gpu(report)
+    Console(width=160).print(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", default="scoring")
     parser.add_argument("--rows", type=int, default=1_000_000)
     arguments = parser.parse_args()
+    asked = arguments.parts.split(",")
+    if "gpu" in asked:
+        show_gpu()
+        asked.remove("gpu")
+    if not asked:
+        return
     parts = {"scoring": lambda: scoring(arguments.rows)}
     title = f"{arguments.rows:,} predictions of {CLASSES} classes, batches of {BATCH}, {default_workers()} CPUs"
     table = Table("what", "seconds", "us each", "top-1, top-5, mean recall, NLL", title=title)
-    for part in arguments.parts.split(","):
+    for part in asked:
         for row in parts[part]():
             each = row.seconds / row.rows * 1e6
             table.add_row(row.what, f"{row.seconds:.3f}", f"{each:.3f}", row.found)

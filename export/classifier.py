@@ -36,8 +36,8 @@ class ChannelsFirst(nn.Module):
     """uint8 pixels ``(N, H, W, 3)`` to ``(N, 3, H, W)``."""
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Move the channels."""
-        return pixels.permute(0, 3, 1, 2)
+        """Move the channels; channels that come last in memory would lead the exporter to gathers of strides."""
+        return pixels.permute(0, 3, 1, 2).contiguous()
 
 
 class Classifier(nn.Module):

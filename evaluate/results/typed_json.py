@@ -1,28 +1,35 @@
 """Dataclasses with numpy arrays as JSON that any reader takes, and back."""
 
 import math
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
-import cattrs
 import numpy as np
 
 from ...models.errors import DamagedFileError
 from ...models.files import read_json, write_json
 
+if TYPE_CHECKING:
+    import cattrs
+
 T = TypeVar("T")
 
-_converter = cattrs.Converter()
-_converter.register_unstructure_hook(float, lambda value: value if math.isfinite(value) else str(value))
-_converter.register_unstructure_hook_func(
-    lambda kind: _is_array(kind), lambda array: _converter.unstructure(array.tolist())
-)
-_converter.register_structure_hook_func(lambda kind: _is_array(kind), lambda values, _: _array(values))
+
+@cache
+def _converter() -> "cattrs.Converter":
+    import cattrs
+
+    converter = cattrs.Converter()
+    converter.register_unstructure_hook(float, lambda value: value if math.isfinite(value) else str(value))
+    converter.register_unstructure_hook_func(_is_array, lambda array: converter.unstructure(array.tolist()))
+    converter.register_structure_hook_func(_is_array, lambda values, _: _array(values))
+    return converter
 
 
 def to_json(value: Any) -> Any:
     """A dataclass as JSON values; what is not finite, which JSON does not know, as ``nan``, ``inf`` and ``-inf``."""
-    return _converter.unstructure(value)
+    return _converter().unstructure(value)
 
 
 def write_typed(path: Path, value: Any) -> None:
@@ -36,9 +43,11 @@ def read_typed(path: Path, kind: type[T]) -> T:
     Raises:
         InputError: No such file, or not what it should hold.
     """
+    import cattrs
+
     values = read_json(path)
     try:
-        return _converter.structure(values, kind)
+        return _converter().structure(values, kind)
     except cattrs.BaseValidationError as error:
         reason = "; ".join(cattrs.transform_error(error)[:2])
         raise DamagedFileError(f"{path}: no {kind.__name__} of this version ({reason}); evaluate again") from None
