@@ -59,6 +59,19 @@ def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
         raise InputError("--format timm: timm resizes before its networks, not inside; export it without --resize")
 
 
+def checked_threads(provider: str, threads: int | None) -> int:
+    """How many threads an operator gets; see `open_model` for the arguments.
+
+    Raises:
+        InputError: A provider that is not known, or no thread at all.
+    """
+    if provider not in PROVIDERS:
+        raise InputError(f"--provider {provider}: not known; expected one of {', '.join(PROVIDERS)}")
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads: {threads} found, expected 1 or more")
+    return threads or default_threads()
+
+
 def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None = None) -> Model:
     """Open an exported file, by the ending of its name.
 
@@ -73,11 +86,8 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    if provider not in PROVIDERS:
-        raise InputError(f"--provider {provider}: not known; expected one of {', '.join(PROVIDERS)}")
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads: {threads} found, expected 1 or more")
+    threads = checked_threads(provider, threads)
     models = {Path(entry.file).suffix: entry.model for entry in FORMATS.values()}
     if path.suffix not in models:
         raise InputError(f"{path}: cannot run {path.suffix or 'this'} files; expected one of {', '.join(models)}")
-    return models[path.suffix](path, provider, threads or default_threads())
+    return models[path.suffix](path, provider, threads)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from ..models.errors import DamagedFileError, InputError
-from ..models.onnx_session import PROVIDERS, onnxruntime_package, open_session
+from ..models.onnx_session import open_session, session_settings
 from .decoding import DOMAIN, extensions
 from .metadata import Metadata
 from .runtime import Array, Model, Outputs
@@ -33,13 +32,7 @@ class OnnxModel(Model):
         self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
         self.metadata = Metadata.from_strings(self.session.get_modelmeta().custom_metadata_map, str(path))
-        name = self.session.get_providers()[0]
-        self.settings = {
-            "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
-            "provider": name,
-            "provider_options": PROVIDERS[provider][1],
-            "threads": threads,
-        }
+        self.settings = session_settings(self.session, provider, threads)
         self._check_interface()
 
     def feed(self, inputs: Array) -> Array:

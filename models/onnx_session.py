@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 
@@ -78,6 +79,16 @@ def open_session(
 def onnxruntime_package() -> str:
     """Which distribution the installed onnxruntime is: ``onnxruntime`` or ``onnxruntime-gpu``."""
     return "onnxruntime-gpu" if "onnxruntime-gpu" in versions() else "onnxruntime"
+
+
+def session_settings(session: onnxruntime.InferenceSession, provider: str, threads: int) -> dict[str, Any]:
+    """What a session runs on, for reports: package and version, execution provider with its options, threads."""
+    return {
+        "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
+        "provider": session.get_providers()[0],
+        "provider_options": PROVIDERS[provider][1],
+        "threads": threads,
+    }
 
 
 def short_reason(error: Exception) -> str:

@@ -85,8 +85,8 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
 
 
 def _first_file(bundle: Bundle) -> str:
-    found = (name for entry in FORMATS.values() for name in bundle.manifest["files"] if fnmatchcase(name, entry.file))
-    return next(found)
+    names: list[str] = bundle.manifest["files"]
+    return next(name for entry in FORMATS.values() for name in names if fnmatchcase(name, entry.file))
 
 
 def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
@@ -151,7 +151,7 @@ def _build(
         head_only=False,
         setup=setup,
         published=row.published,
-        parameters=model and parameter_count(model),
+        parameters=None if model is None else parameter_count(model),
         bytes=sum(file.stat().st_size for file in files),
         fingerprint=sha256_json([hashes, recipe, setup and asdict(setup), [list(column) for column in names]]),
     )

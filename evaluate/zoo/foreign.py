@@ -48,7 +48,7 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         InputError: The row does not say the recipe or the labels, or what it says does not fit the graph.
     """
     images = only_input(model, where)
-    shape = [None] * 4 if images.shape is None else [size if isinstance(size, int) else None for size in images.shape]
+    shape = _sizes(images) or [None] * 4
     if len(shape) != 4:
         raise InputError(f"{where}: input {images.name} has the shape {images.shape}, expected four axes, 3 channels")
     if images.dtype not in INPUTS:
@@ -66,6 +66,11 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
     fixed = shape[0] or _fixed_batch(output)
     setup = Setup(str(output.name), _ends_in_softmax(output), row.background, fixed, scale, zero_point)
     return Foreign(recipe, names, setup)
+
+
+def _sizes(value: ir.Value) -> list[int | None]:
+    """The shape of a value, ``None`` for an axis of any size; nothing where the graph does not say it."""
+    return [size if isinstance(size, int) else None for size in value.shape or ()]
 
 
 def _recipe(row: Row, layout: str | None, where: str) -> Preprocessing:
@@ -119,7 +124,7 @@ def _scores(value: ir.Value) -> int | None:
     """How many numbers an image has in an output; ``None`` where the graph does not say it, 0 where that is no row."""
     if value.shape is None:
         return None
-    sizes = [size if isinstance(size, int) else None for size in value.shape][1:]
+    sizes = _sizes(value)[1:]
     if not sizes or any(size not in (1, None) for size in sizes[1:]):
         return 0
     return None if None in sizes else math.prod(size for size in sizes if size is not None)
@@ -127,8 +132,7 @@ def _scores(value: ir.Value) -> int | None:
 
 def _fixed_batch(output: ir.Value) -> int | None:
     """The batch that an output has whatever the input's, as some exporters of old wrote it."""
-    size = None if output.shape is None else output.shape[0]
-    return size if isinstance(size, int) else None
+    return next(iter(_sizes(output)), None)
 
 
 def _ends_in_softmax(value: ir.Value) -> bool:

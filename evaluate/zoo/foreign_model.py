@@ -4,19 +4,22 @@ import time
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
 from ...export.session_runner import SessionRunner
 from ...models.errors import InputError
-from ...models.onnx_session import PROVIDERS, OrtErrors, onnxruntime_package, open_session, short_reason
+from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
 from ...models.preprocessing import Normalize, Preprocessing
 from .candidate import Candidate
 
-DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
-DTYPES |= {"tensor(uint8)": np.uint8}
+DTYPES: dict[str, np.dtype[Any]] = {
+    "tensor(float)": np.dtype(np.float32),
+    "tensor(float16)": np.dtype(np.float16),
+    "tensor(double)": np.dtype(np.float64),
+    "tensor(uint8)": np.dtype(np.uint8),
+}
 TOP_K = 5
 
 
@@ -40,19 +43,14 @@ class ForeignModel(Model):
         self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)
-        self.settings = {
-            "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
-            "provider": self.session.get_providers()[0],
-            "provider_options": PROVIDERS[provider][1],
-            "threads": threads,
-        }
+        self.settings = session_settings(self.session, provider, threads)
         (self._input,) = self.session.get_inputs()
         self._dtype = DTYPES[self._input.type]
 
     @property
     def takes_floats(self) -> bool:
         """Whether pixels can be normalised outside the file."""
-        return self._dtype is not np.uint8
+        return np.issubdtype(self._dtype, np.floating)
 
     def feed(self, inputs: Array) -> Array:
         """Normalised pixels in the layout and dtype that the file declares."""
@@ -63,8 +61,8 @@ class ForeignModel(Model):
         return self._fed(Normalize(preprocessing), inputs)
 
     def _fed(self, normalize: Normalize, inputs: Array) -> Array:
-        images = normalize(torch.from_numpy(inputs).permute(0, 3, 1, 2)).contiguous().numpy()
-        return images.astype(self._dtype, copy=False) if self.takes_floats else images.round().astype(np.uint8)
+        images: Array = normalize(torch.from_numpy(inputs).permute(0, 3, 1, 2)).contiguous().numpy()
+        return (images if self.takes_floats else images.round()).astype(self._dtype, copy=False)
 
     def answer(self, fed: Array) -> Outputs:
         """Run the session, in batches of the file's own size where that is fixed."""

@@ -15,6 +15,12 @@ from .candidate import Published
 SHIPPED = Path(models.__file__).parent / "manifests"
 KNOWN = SHIPPED / "onnx-model-zoo.yaml"
 TOP = ("package", "models")
+KINDS: dict[str, tuple[type, ...]] = {
+    "background": (int,),
+    "preprocessing": (dict, str),
+    "labels": (list, str),
+    "published": (dict,),
+}
 PUBLISHED = tuple(field.name for field in fields(Published))
 
 
@@ -86,11 +92,10 @@ def _row(values: Any, where: str, folder: Path) -> Row:
     values = _mapping(values, where, KEYS)
     where = f"{where} ({values.get('id', '?')})"
     for key, value in values.items():
-        kinds = {"background": int, "preprocessing": dict | str, "labels": list | str, "published": dict}
-        kind = kinds.get(key, str)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            name = " or ".join(part.__name__ for part in getattr(kind, "__args__", (kind,)))
-            raise InputError(f"{where}: {key} holds {value!r}, expected {name}")
+        kinds = KINDS.get(key, (str,))
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise InputError(f"{where}: {key} holds {value!r}, expected {expected}")
     lacking = [key for key in ("id", "source") if key not in values]
     if lacking:
         raise InputError(f"{where}: {' and '.join(lacking)} missing")

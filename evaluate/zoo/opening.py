@@ -1,7 +1,7 @@
 """Open what was found."""
 
-from ...export.formats import open_model
-from ...export.runtime import Model, default_threads
+from ...export.formats import checked_threads, open_model
+from ...export.runtime import Model
 from .candidate import Candidate
 from .foreign_model import ForeignModel
 
@@ -23,4 +23,4 @@ def open_candidate(candidate: Candidate, provider: str = "cpu", threads: int | N
     """
     if candidate.setup is None:
         return open_model(candidate.path, provider=provider, threads=threads)
-    return ForeignModel(candidate, provider, threads or default_threads())
+    return ForeignModel(candidate, provider, checked_threads(provider, threads))

@@ -78,14 +78,20 @@ def _run(model: ForeignModel, recipe: Preprocessing, pixels: Array) -> Array:
 
 def _recipes(declared: Preprocessing, model: ForeignModel) -> Iterator[tuple[str, Preprocessing]]:
     for order in CHANNEL_ORDERS:
-        step = -1 if order == "bgr" else 1
         if order != declared.channel_order:
-            mean, std = declared.mean[::-1], declared.std[::-1]
+            mean, std = _reversed(declared.mean), _reversed(declared.std)
             yield f"the channel order {order.upper()}", replace(declared, channel_order=order, mean=mean, std=std)
         for name, (scale, mean, std) in NORMALISATIONS.items() if model.takes_floats else ():
-            other = replace(declared, channel_order=order, scale=scale, mean=mean[::step], std=std[::step])
+            if order == "bgr":
+                mean, std = _reversed(mean), _reversed(std)
+            other = replace(declared, channel_order=order, scale=scale, mean=mean, std=std)
             if other != declared:
                 yield f"{name}, {order.upper()}", other
+
+
+def _reversed(values: Triple) -> Triple:
+    first, second, third = values
+    return third, second, first
 
 
 def _promising(setups: Setups, pixels: Array, labels: Array, best: Array, size: int) -> str | None:
