@@ -30,7 +30,8 @@ class Outputs(NamedTuple):
     @classmethod
     def of(cls, tensors: Iterable[Tensor | None]) -> Self:
         """What a torch module answered, in the order of the fields."""
-        return cls(*(None if tensor is None else tensor.cpu().numpy() for tensor in tensors))
+        arrays: Any = (None if tensor is None else tensor.cpu().numpy() for tensor in tensors)
+        return cls(*arrays)
 
     def rows(self, which: Any) -> "Outputs":
         """The answers to some of the inputs: an index, a slice or a mask."""
