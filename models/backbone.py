@@ -103,6 +103,7 @@ def load_backbone(
     preprocessing: str | Path | Preprocessing | None = None,
     layer: str | None = None,
     drop_background: bool = False,
+    whole: bool = False,
 ) -> Backbone:
     """Build a frozen backbone on the CPU.
 
@@ -114,6 +115,7 @@ def load_backbone(
         preprocessing: Of an ONNX file that does not say it itself: see `read_recipe`.
         layer: The last layer of an ONNX file where it is not plain.
         drop_background: The first output of an ONNX file is no class.
+        whole: Its own classifier included, not for ONNX files: its features are its logits.
 
     Raises:
         InputError: An unknown spec (near names are listed), weights that cannot be had or do not fit, or a network
@@ -143,7 +145,7 @@ def load_backbone(
         if not path.is_file():
             raise InputError(f"--checkpoint {path}: no such file")
         request["checkpoint_sha256"] = sha256_file(path)
-    return Backbone(find_source(spec, path, image_size), request)
+    return Backbone(find_source(spec, path, image_size, whole=whole), request)
 
 
 def backbone_from_record(record: dict[str, Any]) -> Backbone:

