@@ -123,6 +123,7 @@ def export_classifier(
     limits = Limits(max_top1_drop, max_top5_drop, max_flips)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
         held_out = held_out_of(run, metadata, data)
+        splits = [split_of(run, metadata, data, split) for split in ("train", "val")] if precision.lower else []
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
         calibration = calibration_of(run.head, trained_features(run)) if calibrate else None
         head = Tempered(run.head, calibration.temperature) if calibration else run.head
@@ -133,7 +134,7 @@ def export_classifier(
         files = write({"onnx"} & set(formats))
         gate = None
         if precision.lower:
-            gate = lower_file(folder / ONNX, precision, limits, partial(split_of, run, metadata, data), batch_size)
+            gate = lower_file(folder / ONNX, precision, limits, *splits, batch_size)
         files += write(set(formats) - {"onnx"})
         models = {file: open_model(folder / file) for file in (*files, *([FULL_FILE] if gate else []))}
         recorder = Recorder(len(held_out))

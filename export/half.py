@@ -36,10 +36,10 @@ def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool
     Raises:
         ExportError: Nothing is there to convert.
     """
-    start, end = network_part(model.graph, with_head=not keep_head)
+    part, start, end = network_part(model, with_head=not keep_head)
     inputs, outputs = ([value.name for value in values] for values in (model.graph.input, model.graph.output))
     extractor = Extractor(model)
-    network = convert_float_to_float16(extractor.extract_model([start], [end]), keep_io_types=True)
+    network = convert_float_to_float16(part, keep_io_types=True)
     OnnxModel(network).topological_sort()
     answers = extractor.extract_model([end], [name for name in outputs if name != end])
     merged = _joined(network, answers, end, outputs)
@@ -62,13 +62,12 @@ def beyond_half(path: Path, batches: Iterable[Array], *, keep_head: bool = False
         Of the tensors that would be float16, those beyond 65504 in magnitude on these inputs, with that magnitude.
     """
     model = onnx.load(path)
-    start, end = network_part(model.graph, with_head=not keep_head)
-    nodes = Extractor(model).extract_model([start], [end]).graph.node
+    part, start, _ = network_part(model, with_head=not keep_head)
     with tempfile.TemporaryDirectory() as folder:
         calibrator = create_calibrator(path, augmented_model_path=str(Path(folder, "augmented.onnx")))
         calibrator.collect_data(Feeds(model.graph.input[0].name, batches))
         ranges = calibrator.compute_data().items()
-    halved = {start, *(name for node in nodes for name in node.output)}
+    halved = {start, *(name for node in part.graph.node for name in node.output)}
     largest = {name: float(np.abs([*found.range_value]).max()) for name, found in ranges if name in halved}
     return {name: value for name, value in largest.items() if not value <= LARGEST_HALF}
 

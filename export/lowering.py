@@ -1,7 +1,7 @@
 """Bring a bundle's ONNX file to a lower precision, and let it pass or fail on validation inputs."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from .errors import GateError
@@ -17,7 +17,7 @@ FULL_FILE = f"{FULL}/{ONNX}"
 
 
 def lower_file(
-    path: Path, precision: Precision, limits: Limits, inputs: Callable[[str], HeldOut], batch_size: int
+    path: Path, precision: Precision, limits: Limits, training: HeldOut, validation: HeldOut, batch_size: int
 ) -> GateReport:
     """Replace a float32 ONNX file by one in lower precision; the former is kept in a folder ``fp32`` beside it.
 
@@ -25,14 +25,15 @@ def lower_file(
         path: The file.
         precision: The new precision.
         limits: What may be lost.
-        inputs: From ``train`` or ``val`` to the inputs of that split of what the head was trained on.
+        training: Inputs to take ranges of activations from.
+        validation: Inputs to measure on.
         batch_size: Inputs a run.
 
     Returns:
         What was measured.
 
     Raises:
-        InputError: The inputs cannot be had.
+        InputError: Not one input could be read.
         ExportError: The file cannot be brought to that precision.
         GateError: More is lost than may be.
     """
@@ -44,11 +45,11 @@ def lower_file(
     batch_size = full.metadata.batch_size(batch_size)
 
     def calibration() -> Iterable[Array]:
-        for batch in inputs("train").sample(precision.calibration_images).batches(batch_size):
+        for batch in training.sample(precision.calibration_images).batches(batch_size):
             yield full.feed(batch.inputs)
 
     precision.apply(kept / path.name, path, full.metadata, calibration())
-    report = measure_gate(full, open_model(path), inputs("val"), batch_size, limits)
+    report = measure_gate(full, open_model(path), validation, batch_size, limits)
     if not report.passed:
         raise GateError(report.failure(), report)
     return report

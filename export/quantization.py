@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
-from onnx.utils import Extractor
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
@@ -12,6 +11,7 @@ from .calibration_feeds import Feeds
 from .network_part import network_part
 from .runtime import Array
 
+FLOAT_OPERATORS = ("LayerNormalization", "Softmax")
 MATRIX_PRODUCTS = ["Gemm", "MatMul"]
 
 
@@ -19,7 +19,7 @@ def quantize_with_ranges(model: onnx.ModelProto, path: Path, batches: Iterable[A
     """Quantise weights and activations: int8 weights with a scale a channel, uint8 activations with a scale a tensor.
 
     The ranges of the activations are the smallest and largest values on calibration inputs (QDQ format). Preprocessing,
-    the first convolution, the logits and what follows from them stay float32.
+    the first convolution, layer norms, softmax, the logits and what follows from them stay float32.
 
     Args:
         model: What `write_onnx` wrote.
@@ -29,8 +29,7 @@ def quantize_with_ranges(model: onnx.ModelProto, path: Path, batches: Iterable[A
     Raises:
         ExportError: The file has no convolution or matrix product.
     """
-    start, end = network_part(model.graph)
-    nodes = Extractor(model).extract_model([start], [end]).graph.node
+    nodes = network_part(model).model.graph.node
     first = next((node.name for node in nodes if node.op_type == "Conv"), None)
     add_pre_process_metadata(model)  # torch's exporter has folded and fused already
     quantize_static(
@@ -41,7 +40,7 @@ def quantize_with_ranges(model: onnx.ModelProto, path: Path, batches: Iterable[A
         per_channel=True,
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QInt8,
-        nodes_to_quantize=[node.name for node in nodes if node.name != first],
+        nodes_to_quantize=[node.name for node in nodes if node.name != first and node.op_type not in FLOAT_OPERATORS],
         extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm"]},  # 256 levels of logits would tie
     )
 
@@ -56,7 +55,7 @@ def quantize_dynamically(model: onnx.ModelProto, path: Path) -> None:
     Raises:
         ExportError: The file has no convolution or matrix product.
     """
-    network_part(model.graph)
+    network_part(model)
     del model.graph.value_info[:]  # onnxruntime turns the weights of Gemm, and keeps what was noted of their shape
     add_pre_process_metadata(model)
     quantize_dynamic(model, path, op_types_to_quantize=MATRIX_PRODUCTS, per_channel=True, weight_type=QuantType.QInt8)

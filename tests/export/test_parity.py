@@ -119,7 +119,7 @@ def test_what_is_not_finite_fails(value, exact):
 
 
 def test_logits_that_float16_makes_equal():
-    """20.001, 20.002 and 20.003 are all 20.0 in half precision: the best class moves from 2 to 0, on a tie of the file."""
+    """20.001, 20.002 and 20.003 are all 20.0 in half precision: the best class moves from 2 to 0."""
     logits = [[20.001, 20.002, 20.003]]
     report = compare(logits, np.array(logits, dtype=np.float16), exact=False)
     (flip,) = report.flips

@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import onnx
 import pytest
+import timm
 import torch
 from onnx import TensorProto, numpy_helper
 from torch import nn
 
 from headsmith.export import Classifier, ExportError, GateError, open_model
 from headsmith.export.gates import Limits, measure_gate
+from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.onnx_format import write_onnx
 from headsmith.export.precision import Precision
@@ -46,10 +48,17 @@ def written(folder, head, backbone=None, input_format="float-nchw"):
     return generator.integers(0, 256, (64, *backbone.preprocessing.crop_size, 3), dtype=np.uint8)
 
 
-def lowered(folder, precision, inputs):
-    full = open_model(folder / "full.onnx")
-    precision.apply(folder / "full.onnx", folder / "model.onnx", full.metadata, [full.feed(inputs)])
-    return full, open_model(folder / "model.onnx")
+def lowered(folder, precision, inputs, out=None):
+    full, path = open_model(folder / "full.onnx"), (out or folder) / "model.onnx"
+    precision.apply(full.path, path, full.metadata, [full.feed(inputs)])
+    return full, open_model(path)
+
+
+@pytest.fixture(scope="module", params=["float-nchw", "uint8-nhwc"])
+def convolutional(request, backbone, tmp_path_factory):
+    """(folder, inputs) of a small network's float32 file."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return folder, written(folder, random_head(), backbone, request.param)
 
 
 def random_head(kind="linear", in_features=96, scale=1.0, **options):
@@ -70,8 +79,6 @@ class Inputs:
         return len(self.inputs)
 
     def batches(self, size):
-        from headsmith.export.held_out import Batch
-
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield Batch(self.inputs[part], self.labels[part], [f"{row}" for row in range(len(self))[part]])
@@ -89,14 +96,13 @@ def elements(model):
     return interface, {tensor.data_type for tensor in graph.initializer if np.prod(tensor.dims) > 10}
 
 
-@pytest.mark.parametrize("input_format", ["float-nchw", "uint8-nhwc"])
 @pytest.mark.parametrize("fp16_input", [False, True])
-def test_float16_network_between_float32_ends(backbone, tmp_path, input_format, fp16_input):
-    inputs = written(tmp_path, random_head(), backbone, input_format)
-    full, half = lowered(tmp_path, chosen("fp16", fp16_input=fp16_input), inputs)
+def test_float16_network_between_float32_ends(convolutional, tmp_path, fp16_input):
+    folder, inputs = convolutional
+    full, half = lowered(folder, chosen("fp16", fp16_input=fp16_input), inputs, tmp_path)
     given = {"float-nchw": TensorProto.FLOAT16 if fp16_input else TensorProto.FLOAT, "uint8-nhwc": TensorProto.UINT8}
     interface, weights = elements(onnx.load(half.path))
-    assert interface == [given[input_format], TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.INT64]
+    assert interface == [given[full.metadata.input_format], TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.INT64]
     assert weights == {TensorProto.FLOAT16}
     assert half.metadata == dataclasses.replace(full.metadata, precision="fp16")
     assert half.path.stat().st_size < 0.6 * full.path.stat().st_size
@@ -109,9 +115,9 @@ def test_float16_network_between_float32_ends(backbone, tmp_path, input_format, 
 
 def test_logits_beyond_float16(backbone, tmp_path):
     """A logit of 70,000 is infinite in float16; with the head in float32 it is not."""
-    inputs = written(tmp_path, random_head(), backbone)
-    largest = np.abs(open_model(tmp_path / "full.onnx").run(inputs).logits).max()
-    inputs = written(tmp_path, random_head(scale=70000 / largest), backbone)
+    inputs = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), dtype=np.uint8)
+    logits = Classifier(random_head(), backbone, "uint8-nhwc")(torch.from_numpy(inputs)).logits
+    assert (written(tmp_path, random_head(scale=70000 / float(logits.abs().max())), backbone) == inputs).all()
     with pytest.raises(GateError, match=r"1 tensors would not be finite .* largest logits with 70000 .*--fp32-head"):
         lowered(tmp_path, chosen("fp16"), inputs)
     full, half = lowered(tmp_path, chosen("fp16", fp32_head=True), inputs)
@@ -134,19 +140,25 @@ def test_logits_that_become_equal(tmp_path):
     assert (flip.reference, flip.candidate, flip.verdict) == (("class 2",), ("class 0",), "rounded to a tie")
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp", "cosine"])
+@pytest.fixture(scope="module", params=["linear", "mlp", "cosine"])
+def head_alone(request, tmp_path_factory):
+    """(folder, inputs) of a head's float32 file."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return folder, written(folder, random_head(request.param, **({"hidden": 64} if request.param == "mlp" else {})))
+
+
 @pytest.mark.parametrize("kind", ["fp16", "int8", "int8_dynamic"])
-def test_heads_alone(tmp_path, kind, head):
-    inputs = written(tmp_path, random_head(head, **({"hidden": 64} if head == "mlp" else {})))
-    full, lower = lowered(tmp_path, chosen(kind), inputs)
+def test_heads_alone(head_alone, tmp_path, kind):
+    folder, inputs = head_alone
+    full, lower = lowered(folder, chosen(kind), inputs, tmp_path)
     expected, found = full.run(inputs).logits, lower.run(inputs).logits
     assert np.abs(found - expected).max() < (0.002 if kind == "fp16" else 0.05) * np.abs(expected).max()
     assert len(np.unique(found)) > 256  # logits themselves are not quantised, else they would tie
 
 
-def test_int8_keeps_preprocessing_and_the_first_convolution(backbone, tmp_path):
-    inputs = written(tmp_path, random_head(), backbone)
-    full, lower = lowered(tmp_path, chosen("int8"), inputs)
+def test_int8_keeps_preprocessing_and_the_first_convolution(convolutional, tmp_path):
+    folder, inputs = convolutional
+    full, lower = lowered(folder, chosen("int8"), inputs, tmp_path)
     graph = onnx.load(lower.path).graph
     weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     convolutions = [node for node in graph.node if node.op_type == "Conv"]
@@ -171,7 +183,7 @@ def test_a_collapse_is_seen(tmp_path):
     full, lower = lowered(tmp_path, chosen("int8"), inputs)
     report = measured(full, lower, inputs)
     assert not report.passed
-    assert report.top1_drop == pytest.approx(100 * (1 - report.lower.top1.value)) > 50
+    assert report.top1_drop > 50
     assert report.most_predicted_share == 1.0
     assert "class 'class 0' takes 100% of the predictions" in report.failure()
     assert report.tests["top1"]["p"] < 1e-9
@@ -218,3 +230,25 @@ def test_nothing_to_convert(tmp_path):
     inputs = written(tmp_path, random_head())
     with pytest.raises(ExportError, match="no convolution or matrix product is left"):
         lowered(tmp_path, chosen("fp16", fp32_head=True), inputs)
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    """(folder, inputs) of a small vision transformer's float32 file, whose reshapes read the size of the batch."""
+    folder = tmp_path_factory.mktemp("transformer")
+    torch.manual_seed(0)
+    torch.save(timm.create_model("test_vit").state_dict(), folder / "vit.pth")
+    backbone = load_backbone("timm:test_vit", checkpoint=folder / "vit.pth")
+    return folder, written(folder, random_head(in_features=backbone.feature_dim), backbone)
+
+
+@pytest.mark.parametrize("kind", ["fp16", "int8", "int8_dynamic"])
+def test_a_transformer(transformer, tmp_path, kind):
+    folder, inputs = transformer
+    full, lower = lowered(folder, chosen(kind), inputs, tmp_path)
+    expected = full.run(inputs).logits
+    for batch in (1, 2, 7):
+        found = lower.run(inputs[:batch]).logits
+        assert (found.argmax(1) == expected[:batch].argmax(1)).all()
+        if kind == "fp16":
+            assert np.abs(found - expected[:batch]).max() < 0.01 * np.abs(expected).max()
