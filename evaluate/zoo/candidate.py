@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...export.bundle import Bundle
 from ...models.class_names import ClassNames
 from ...models.preprocessing import Preprocessing
 
@@ -76,6 +77,7 @@ class Candidate:
         bytes: Size of the file, external data included.
         fingerprint: SHA-256 over all that can change an answer: files, recipe, setup, names.
         notes: What of its setup is worth telling, in words.
+        bundle: The bundle that it is the first file of, which knows what it was trained on; ``None`` for other files.
     """
 
     id: str
@@ -90,6 +92,7 @@ class Candidate:
     bytes: int
     fingerprint: str
     notes: tuple[str, ...] = ()
+    bundle: Bundle | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -80,7 +80,8 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     path = row.folder / row.source
     if row.source.startswith(HUB) or (path / MANIFEST).is_file():
         bundle = Bundle.load(row.source if row.source.startswith(HUB) else path)
-        return replace(_file(row, bundle.path / _first_file(bundle), said), parameters=bundle.manifest["parameters"])
+        found = _file(row, bundle.path / _first_file(bundle), said)
+        return replace(found, parameters=bundle.manifest["parameters"], bundle=bundle)
     return _file(row, path, said)
 
 

@@ -1,5 +1,6 @@
 """Zoos in YAML: those that ship, and what is refused in others."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
-from headsmith.evaluate.zoo.manifest import known_files
+from headsmith.evaluate.zoo.manifest import known_files, read_manifest
 from headsmith.models import InputError
 from headsmith.models.files import sha256_file
 from headsmith.models.recipe_file import recipe_of
@@ -134,3 +135,12 @@ def test_the_light_models_of_the_onnx_package_run_as_a_zoo():
         np.testing.assert_allclose(np.exp(logits) if found.setup.probabilities else logits, expected, rtol=1e-5)
         ran.append(found.id)
     assert len(ran) == len(list(folder.glob("*.onnx"))) == 9
+
+
+def test_the_zoo_of_the_docs_is_read(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(models:.*?)```", text, re.DOTALL)
+    (tmp_path / "zoo.yaml").write_text(example)
+    first, second = read_manifest(tmp_path / "zoo.yaml")
+    assert recipe_of(first.preprocessing, first.id, None).channel_order == "bgr"
+    assert (first.background, first.published.top5, second.source) == (0, 92.4, "torchvision:resnet50/IMAGENET1K_V2")
