@@ -1,6 +1,6 @@
 """Times exports and exported files: to write and prove, to open, and images a second, beside PyTorch and timm's route.
 
-python -m benchmarks.export [--device cpu|cuda] [--networks lite0,resnet50] [--batch-sizes 1,16]
+python -m benchmarks.export [--device cpu|cuda] [--networks lite0,resnet50] [--batch-sizes 1,16] [--rounds 15]
 
 All files of a network are timed in turns, so that what else the machine does falls on all of them alike. Runs of
 ``resnet50`` have random weights: neither their speed nor their size depends on them.
@@ -32,7 +32,6 @@ from headsmith.models.environment import describe_device, versions
 from headsmith.trainer import Run, extract, train
 
 CLASSES = 12
-ROUNDS = 15
 ONNX, TIMM = "onnx", "timm's onnx_export, bare network"
 LOOSE = {"max_top1_drop": 100.0, "max_top5_drop": 100.0}
 EXPORTS: dict[str, dict[str, Any]] = {
@@ -134,12 +133,12 @@ def in_torch(module: Callable[[torch.Tensor], torch.Tensor], device: torch.devic
     return module(images.to(device)).cpu().numpy()
 
 
-def race(contenders: list[Contender], size: tuple[int, int], batch_sizes: list[int]) -> None:
+def race(contenders: list[Contender], size: tuple[int, int], batch_sizes: list[int], rounds: int) -> None:
     """Time every contender once a round, after two runs that are not counted."""
     for batch in batch_sizes:
         pixels = np.random.default_rng(0).integers(0, 256, (batch, *size, 3), dtype=np.uint8)
         fed = [contender.feed(pixels) for contender in contenders]
-        for turn in range(ROUNDS + 2):
+        for turn in range(rounds + 2):
             for contender, own in zip(contenders, fed, strict=True):
                 start = time.perf_counter()
                 contender.answer(own)
@@ -158,6 +157,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--networks", default="lite0,resnet50")
     parser.add_argument("--batch-sizes", default="1,16")
+    parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     device, batch_sizes = torch.device(arguments.device), [int(size) for size in arguments.batch_sizes.split(",")]
     libraries = ", ".join(f"{name} {versions()[name]}" for name in ("torch", "timm") if name in versions())
@@ -175,7 +175,7 @@ def main() -> None:
             run = make_run(name, Path(folder))
             contenders = [*others(run, Path(folder), device), *ours(run, Path(folder), device.type)]
             size = run.record["backbone"]["preprocessing"]["crop_size"]
-            race(contenders, tuple(size), batch_sizes)
+            race(contenders, tuple(size), batch_sizes, arguments.rounds)
         bare = next(contender for contender in contenders if contender.what == TIMM)
         for contender in contenders:
             speeds = [
