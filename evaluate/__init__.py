@@ -1,8 +1,20 @@
 """Measure exported files on held-out data, and ask them for labels."""
 
+from .comparing import Comparison, compare
 from .evaluation import evaluate_classifier
 from .old_result import EvalResult
 from .prediction import Prediction, predict
+from .report import write_report
 from .results import Results, load_results
 
-__all__ = ["EvalResult", "Prediction", "Results", "evaluate_classifier", "load_results", "predict"]
+__all__ = [
+    "Comparison",
+    "EvalResult",
+    "Prediction",
+    "Results",
+    "compare",
+    "evaluate_classifier",
+    "load_results",
+    "predict",
+    "write_report",
+]

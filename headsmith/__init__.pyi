@@ -1,4 +1,4 @@
-from .evaluate import EvalResult, Prediction, evaluate_classifier, predict
+from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifier, predict, write_report
 from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push, verify
 from .models import Backbone, InputError, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
@@ -10,6 +10,7 @@ from .version import __version__
 __all__ = [
     "Backbone",
     "Bundle",
+    "Comparison",
     "EvalResult",
     "FeatureSet",
     "FileInfo",
@@ -24,6 +25,7 @@ __all__ = [
     "TopKCrossEntropy",
     "TrainConfig",
     "__version__",
+    "compare",
     "evaluate_classifier",
     "export_classifier",
     "extract",
@@ -39,4 +41,5 @@ __all__ = [
     "topk_cross_entropy",
     "train",
     "verify",
+    "write_report",
 ]

@@ -124,3 +124,14 @@ def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         return path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[object, str], None]:
+    """A function: skip by name what is not installed; in continuous integration nothing may be missing."""
+
+    def check(found: object, name: str) -> None:
+        if not found:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{name} is not installed; see CONTRIBUTING.md")
+
+    return check

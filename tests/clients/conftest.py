@@ -1,7 +1,6 @@
 """Programs that nobody here wrote run the exported glyph classifier; each must give the labels that Python gives."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,14 +63,3 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setenv("HF_TOKEN", "hf_nobody")
         yield hub
-
-
-@pytest.fixture(scope="session")
-def need() -> Callable[[object, str], None]:
-    """A function: skip by name what is not installed; in continuous integration nothing may be missing."""
-
-    def check(found: object, name: str) -> None:
-        if not found:
-            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{name} is not installed; see CONTRIBUTING.md")
-
-    return check

@@ -46,6 +46,13 @@ MODELS = (
     Model("squeezenet1.1-7.onnx", 3.7, 2.4, 4.1, 4.9, flags=("another setup is better: bgr, scale 1 gives 74.2 %",)),
 )
 
+CLASSES = ["ant", "<script>alert(1)</script>", "cow & calf", 'dog "Rex"', "emu", "fox"]
+FEW = (
+    Model("best", 3.62, 3.0, 40.0, 100.0, published=0.9, flags=("measured on a <b>small</b> set",)),
+    Model("close", 3.35, 1.0, 20.0, 101.0, published=0.85),
+    Model("far/<i>model</i>", 2.2, 2.0, 10.0, 10.0),
+)
+
 
 def made_up_results(
     path: Path,
@@ -73,7 +80,7 @@ def made_up_results(
     data = HeldOutRecord("made/up/val", "f" * 64, class_names, n, source or {"source": "made/up/val"}, [])
     folder, logits = ResultsFolder(path, data), {}
     for number, model in enumerate(models):
-        found = 0.8 * shared + 0.6 * np.random.default_rng([seed, number]).normal(size=shared.shape)
+        found = 0.8 * shared + 0.6 * np.random.default_rng([1 + number, seed]).normal(size=shared.shape)
         found[rows, labels] += model.skill - hardness
         found[rows, labels ^ 1 if len(class_names) % 2 == 0 else labels] += 0.9
         logits[model.name] = (model.heat * found).astype(np.float32)

@@ -1,0 +1,111 @@
+"""What a person sees of two classifiers side by side."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Column, Table
+
+from .show import LISTED, console, show_json
+
+if TYPE_CHECKING:
+    from .evaluate.comparing import Comparison, Flip, Part, TopK
+    from .evaluate.statistics import PairedDifference
+
+ALPHA, LARGEST = 0.05, 5
+
+
+def show_comparison(comparison: "Comparison", as_json: bool) -> None:
+    """Who is better, where, by how much, whether that is real, and which inputs flipped; A and B are the two."""
+    if as_json:
+        from .evaluate.results.typed_json import to_json
+
+        show_json(to_json(comparison))
+        return
+    console.print(f"[bold]A[/]  {escape(comparison.first)}\n[bold]B[/]  {escape(comparison.second)}")
+    console.print(f"on {comparison.n:,} inputs of {escape(comparison.data)}; top-k in %, A - B in points")
+    console.print(_overall(comparison.top), soft_wrap=False)
+    for top in comparison.top:
+        console.print(f"top-{top.k}: {_verdict(top.paired)}")
+    if comparison.groups:
+        console.print(_parts("By group", comparison.groups), soft_wrap=False)
+    if comparison.classes:
+        differ = [part for part in comparison.classes if part.paired.difference]
+        console.print(_leads(differ, len(comparison.classes)))
+        if differ:
+            console.print(_parts("Largest differences by class", differ[:LARGEST]), soft_wrap=False)
+    _show_flips(comparison.flips)
+
+
+def _overall(rows: "Sequence[TopK]") -> Table:
+    table = Table(*_right("k", "A", "B", "A - B (95 %)", "bootstrap", "only A", "only B", "p"))
+    for top in rows:
+        low, high = top.bootstrap
+        accuracies = (f"{100 * top.first:.1f}", f"{100 * top.second:.1f}")
+        difference, only_a, only_b = _paired(top.paired)
+        bootstrap = f"{_points(low)} to {_points(high)}"
+        table.add_row(str(top.k), *accuracies, difference, bootstrap, only_a, only_b, _p(top.paired.p))
+    return table
+
+
+def _parts(title: str, parts: "Sequence[Part]") -> Table:
+    table = Table("", *_right("n", "A - B (95 %)", "only A", "only B", "p (Holm)"), title=title)
+    for part in parts:
+        table.add_row(escape(part.name), f"{part.paired.n:,}", *_paired(part.paired), _p(part.p))
+    return table
+
+
+def _verdict(pair: "PairedDifference") -> str:
+    if pair.p >= ALPHA:
+        return "these inputs cannot tell A and B apart (McNemar's exact test)"
+    return f"[bold]{'A' if pair.difference > 0 else 'B'} is better[/] by more than chance (McNemar's exact test)"
+
+
+def _leads(differ: "Sequence[Part]", classes: int) -> str:
+    ahead = sum(part.paired.difference > 0 for part in differ)
+    real = sum(part.p < ALPHA for part in differ)
+    behind, level = len(differ) - ahead, classes - len(differ)
+    return f"classes: A leads in {ahead:,}, B in {behind:,}, {level:,} are level; {real:,} by more than chance"
+
+
+def _show_flips(flips: "Sequence[Flip]") -> None:
+    ahead = sum(flip.first_right and not flip.second_right for flip in flips)
+    behind = sum(flip.second_right and not flip.first_right for flip in flips)
+    console.print(
+        f"flips: {len(flips):,} inputs have different answers; A alone is right on {ahead:,}, B alone on {behind:,}"
+    )
+    if not flips:
+        return
+    table = Table()
+    for heading in ("input", "is", "A says", "B says"):
+        table.add_column(heading, overflow="fold")
+    for flip in flips[:LISTED]:
+        first = _answer(flip.first, flip.first_probability, flip.first_right)
+        second = _answer(flip.second, flip.second_probability, flip.second_right)
+        table.add_row(escape(flip.id), escape(flip.label), first, second)
+    console.print(table, soft_wrap=False)
+    if len(flips) > LISTED:
+        console.print(f"  ... and {len(flips) - LISTED:,} more; --out FILE.csv writes all of them")
+
+
+def _right(*headings: str) -> list[Column]:
+    return [Column(heading, justify="right", no_wrap=True) for heading in headings]
+
+
+def _paired(pair: "PairedDifference") -> tuple[str, str, str]:
+    difference = f"{_points(pair.difference)} ({_points(pair.low)} to {_points(pair.high)})"
+    return difference, f"{pair.only_first:,}", f"{pair.only_second:,}"
+
+
+def _answer(answer: str | None, probability: float | None, right: bool) -> str:
+    text = "nothing (NaN)" if answer is None else escape(answer)
+    sure = "" if probability is None else f" {100 * probability:.0f} %"
+    return f"[green]{text}[/]{sure}" if right else f"{text}{sure}"
+
+
+def _points(difference: float) -> str:
+    return f"{100 * difference:+.1f}"
+
+
+def _p(value: float) -> str:
+    return "< .001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,210 @@
+"""The figures of the page are those of scikit-learn and statsmodels, and nothing in it is taken for HTML."""
+
+import base64
+import io
+import json
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+from html_tree import parse
+from made_up_results import CLASSES, FEW, Model, made_up_results
+from PIL import Image
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import confusion_matrix, recall_score, top_k_accuracy_score
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from headsmith import InputError, write_report
+from headsmith.evaluate.report.class_differences import packed
+from headsmith.evaluate.results import Results
+
+NAMES = [model.name for model in FEW]
+
+
+def percent(share):
+    return f"{100 * share:.1f}"
+
+
+def points(difference):
+    return f"{100 * difference:+.1f}".replace("-", "−").replace("+0.0", "0.0")
+
+
+def correct(made, name):
+    return made.logits[name].argmax(axis=1) == made.labels
+
+
+def exact_p(first, second):
+    table = [[(first & second).sum(), (first & ~second).sum()], [(~first & second).sum(), (~first & ~second).sum()]]
+    return mcnemar(table, exact=True).pvalue
+
+
+def p_text(p):
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+
+
+def test_ranking(made):
+    rows = {row[0].split(" ")[0]: row for row in made.tree.one("table", id="ranking-table").rows()}
+    adjusted = multipletests(
+        [exact_p(correct(made, NAMES[0]), correct(made, name)) for name in NAMES[1:]], method="holm"
+    )
+    for name, p in zip(NAMES, [None, *adjusted[1]], strict=True):
+        logits, row = made.logits[name], rows[name]
+        top1, top5 = (top_k_accuracy_score(made.labels, logits, k=k) for k in (1, 5))
+        low, high = proportion_confint(round(top1 * 600), 600, method="wilson")
+        recall = recall_score(made.labels, logits.argmax(axis=1), average="macro")
+        assert row[1:3] == [percent(top1), f"{percent(low)} to {percent(high)}"]
+        assert row[3] == "best" if p is None else row[3].endswith(p_text(p))
+        assert row[4:6] == [percent(top5), percent(recall)]
+    assert rows["close"][3].startswith("tied")
+    assert rows["best"][-1] == f"90.0 {points(correct(made, 'best').mean() - 0.9)}, outside"
+
+
+def test_pairs(made):
+    rows = made.tree.one("table", _class="matrix").one("tbody").all("tr")
+    pairs = list(combinations(NAMES, 2))
+    p_values = [exact_p(correct(made, one), correct(made, other)) for one, other in pairs]
+    for (one, other), p in zip(pairs, multipletests(p_values, method="holm")[1], strict=True):
+        cell = rows[NAMES.index(one)].all("td")[NAMES.index(other)]
+        assert cell.text == points(correct(made, one).mean() - correct(made, other).mean())
+        assert cell.attributes["title"].startswith(p_text(p))
+        assert cell.attributes.get("class") == ("ahead" if p < 0.05 else None)
+
+
+def test_reliability(made):
+    panels = made.tree.one("div", _class="panels").all("figure")
+    for name, panel in zip(NAMES, panels, strict=True):
+        powers = np.exp(made.logits[name] - made.logits[name].max(axis=1, keepdims=True))
+        sure = (1 / powers.sum(axis=1)).clip(max=1)
+        accuracy, confidence = calibration_curve(correct(made, name), sure, n_bins=15)
+        corners = np.array([corner.split(",") for corner in panel.one("polyline").attributes["points"].split()], float)
+        np.testing.assert_allclose(corners[:, 0], 100 * confidence, atol=0.02)
+        np.testing.assert_allclose(corners[:, 1], 100 - 100 * accuracy, atol=0.02)
+
+
+def test_class_by_class(made):
+    rows = {row[0]: row for row in made.tree.one("table", id="class-table").rows()}
+    recalls = [recall_score(made.labels, made.logits[name].argmax(axis=1), average=None) for name in NAMES[:2]]
+    for index, name in enumerate(CLASSES):
+        first, second = recalls[0][index], recalls[1][index]
+        n = str((made.labels == index).sum())
+        assert rows[name][1:5] == [n, percent(first), percent(second), points(first - second)]
+
+
+def test_bits_are_the_right_answers(made):
+    bits = json.loads(made.tree.one("script", id="packed").text)
+    assert bits["classes"] == CLASSES
+    assert bits["n"] == np.bincount(made.labels).tolist()
+    order = np.argsort(made.labels, kind="stable")
+    for name in NAMES:
+        data = np.frombuffer(base64.b64decode(bits["correct"][name]), np.uint8)
+        unpacked = np.unpackbits(data, bitorder="little", count=600)
+        np.testing.assert_array_equal(unpacked, correct(made, name)[order])
+
+
+def test_classes_without_rows_are_left_out():
+    bits = packed(np.array([2, 0, 2]), {"a": np.array([True, False, True])}, ["x", "y", "z"])
+    assert (bits["classes"], bits["n"]) == (["x", "z"], [1, 2])
+
+
+def test_confusions(made):
+    details = made.tree.one("section", id="confusions").all("details")
+    for name, shown in zip(NAMES, details, strict=True):
+        matrix = confusion_matrix(made.labels, made.logits[name].argmax(axis=1))
+        both = np.triu(matrix + matrix.T, k=1)
+        counts = [list(map(int, re.findall(r"\d+", pair.one("small").text))) for pair in shown.all("p")]
+        assert [there + back for there, _, back in counts] == sorted(both[both > 0], reverse=True)[:6]
+
+
+def test_the_pareto_front_is_named(made):
+    latency, size = made.tree.one("div", _class="charts").all("figcaption")
+    assert latency.text.endswith("than far/<i>model</i>, close, best.")
+    assert size.text.endswith("than far/<i>model</i>, best.")
+
+
+def test_names_are_text_wherever_they_stand(made):
+    tags = [tag for tag in ("i", "b", "script") for _ in made.tree.all(tag)]
+    bars = len(CLASSES)
+    assert tags.count("i") == bars
+    assert {element.attributes.get("data-name") for element in made.tree.all("b")} == {"first", "second"}
+    assert tags.count("script") == 3
+    text = made.page.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "measured on a &lt;b&gt;small&lt;/b&gt; set" in text
+    assert "broken.onnx: &lt;not&gt; an ONNX file" in text
+
+
+def test_nothing_is_fetched(made):
+    addresses = [value for e in elements(made.tree) for name, value in e.attributes.items() if name in ("href", "src")]
+    assert all(address.startswith(("#", "data:")) for address in addresses)
+    styles = made.tree.one("style").text
+    assert "url(" not in styles
+    assert "@import" not in styles
+    assert not re.search(r"https?:|fetch\(|XMLHttpRequest", made.page.read_text(encoding="utf-8"))
+    policy = made.tree.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    assert policy.startswith("default-src 'none'; img-src data:;")
+
+
+def elements(root):
+    for child in root.children:
+        if not isinstance(child, str):
+            yield child
+            yield from elements(child)
+
+
+def test_every_table_and_control_says_what_it_is(made):
+    ids = {e.attributes["id"] for e in elements(made.tree) if "id" in e.attributes}
+    assert len(ids) == sum("id" in e.attributes for e in elements(made.tree))
+    for region in made.tree.all("div", role="region"):
+        assert region.attributes["aria-labelledby"] in ids
+        assert region.attributes["tabindex"] == "0"
+    labelled = {label.attributes["for"] for label in made.tree.all("label")}
+    assert {e.attributes["id"] for tag in ("input", "select") for e in made.tree.all(tag)} == labelled
+    for link in made.tree.all("a"):
+        assert link.attributes["href"].removeprefix("#") in ids
+
+
+def test_how_it_was_measured(made):
+    text = made.tree.one("section", id="method").text
+    for wanted in ("made/up/val", "f" * 64, "onnxruntime 1.31.0", "CPUExecutionProvider", "600 scored", "left out"):
+        assert wanted in text
+
+
+def test_one_model_without_speed_and_without_images(tmp_path):
+    made_up_results(tmp_path, (Model("alone", 3.0, latency=0.0),), n=90)
+    tree = parse(write_report(tmp_path, out=tmp_path / "pages" / "one.html").read_text(encoding="utf-8"))
+    assert tree.one("h1").text == "alone"
+    assert "Speed was not measured" in tree.one("section", id="cost").text
+    assert "Pictures are missing" in tree.one("section", id="confusions").text
+    assert tree.all("section", id="pairs") == []
+    assert len(tree.one("table", id="class-table").rows()) == 10
+
+
+def test_pictures_of_mistakes(made, monkeypatch):
+    drawn = Image.new("RGB", (300, 200), "red")
+    drawn.paste("blue", (50, 0, 250, 200))
+    monkeypatch.setattr(Results, "image", lambda self, sample: drawn)
+    tree = parse(write_report(made.folder, out=made.folder / "pictures.html").read_text(encoding="utf-8"))
+    pictures = tree.all("img")
+    assert pictures
+    for picture in pictures:
+        assert "answered" in picture.attributes["alt"]
+    data = base64.b64decode(pictures[0].attributes["src"].removeprefix("data:image/jpeg;base64,"))
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.size == (96, 96)
+        assert np.asarray(image)[..., 2].min() > 200  # the middle square
+
+
+def test_nothing_was_measured(tmp_path):
+    made_up_results(tmp_path, (), failed=())
+    with pytest.raises(InputError, match="no model in it was measured"):
+        write_report(tmp_path)
+
+
+def test_bad_paths(made, tmp_path):
+    with pytest.raises(InputError, match="holds no results"):
+        write_report(tmp_path)
+    with pytest.raises(InputError, match="--out .*: is a folder, expected the name of a page"):
+        write_report(made.folder, out=tmp_path)
