@@ -1,6 +1,8 @@
 """ONNX classifiers that say nothing of themselves, under onnxruntime, as they are."""
 
 import time
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ TOP_K = 5
 class ForeignModel(Model):
     """A file that is fed as its recipe says.
 
-    Pixels are normalised outside the file. A batch of fixed size is filled up with zeros, whose answers are dropped.
+    Pixels are normalised outside the file, by its recipe. A batch of fixed size is filled up with zeros, whose answers are dropped.
     Of a file that gives probabilities the logarithm is taken, which is as good as its logits for every figure.
 
     Attributes:
@@ -37,7 +39,7 @@ class ForeignModel(Model):
         if candidate.setup is None or candidate.preprocessing is None:
             raise ValueError(f"{candidate.path}: says all of itself")
         self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
-        self._normalize = Normalize(candidate.preprocessing)
+        self._preprocessing = candidate.preprocessing
         start = time.perf_counter()
         self.session = open_session(candidate.path, provider, threads, name=str(candidate.path))
         self._runner = SessionRunner(self.session, provider)
@@ -54,15 +56,15 @@ class ForeignModel(Model):
 
     def feed(self, inputs: Array) -> Array:
         """Normalised pixels in the layout and dtype that the file declares."""
-        return self._fed(self._normalize, inputs)
+        return self.fed_by(self._preprocessing, inputs)
 
     def fed_by(self, preprocessing: Preprocessing, inputs: Array) -> Array:
         """What `feed` would give under another recipe, of the same crop."""
-        return self._fed(Normalize(preprocessing), inputs)
-
-    def _fed(self, normalize: Normalize, inputs: Array) -> Array:
-        images: Array = normalize(torch.from_numpy(inputs).permute(0, 3, 1, 2)).contiguous().numpy()
-        return (images if self.takes_floats else images.round()).astype(self._dtype, copy=False)
+        table = normalised_levels(preprocessing)
+        levels = (table if self.takes_floats else table.round()).astype(self._dtype)
+        order = (2, 1, 0) if preprocessing.channel_order == "bgr" else (0, 1, 2)
+        axis = 1 if preprocessing.layout == "nchw" else 3
+        return np.stack([levels[place][inputs[..., channel]] for place, channel in enumerate(order)], axis=axis)
 
     def answer(self, fed: Array) -> Outputs:
         """Run the session, in batches of the file's own size where that is fixed."""
@@ -84,6 +86,17 @@ class ForeignModel(Model):
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
         return torch.from_numpy(found).log().numpy() if self._setup.probabilities else found
+
+
+@cache
+def normalised_levels(preprocessing: Preprocessing) -> Array:
+    """What becomes of the values 0..255 of a pixel: ``(3, 256)`` float32, per channel in the order of the recipe.
+
+    To look pixels up is several times as fast on a CPU as to compute with them, and gives the same numbers.
+    """
+    ramp = torch.arange(256, dtype=torch.uint8).view(1, 1, 256, 1).expand(1, 3, 256, 1)
+    levels: Array = Normalize(replace(preprocessing, layout="nchw"))(ramp)[0, :, :, 0].numpy()
+    return levels
 
 
 def best(logits: Array) -> Outputs:

@@ -3,9 +3,11 @@
 import numpy as np
 import onnx
 import pytest
+import torch
 from scipy.special import softmax
 
 from headsmith.evaluate.zoo import Failed, open_candidate
+from headsmith.models import Normalize
 
 PIXEL = {"resize_size": 1, "crop_size": 1}
 SEEN = "(float[N,3,1,1] images) => (float[N,3] scores) { scores = Flatten(images) }"  # its scores are what it is fed
@@ -29,6 +31,18 @@ def test_caffes_recipe_on_a_red_pixel(fed):
 def test_a_recipe_around_a_half(fed):
     recipe = {"scale": 1 / 255, "mean": 0.5, "std": 0.5, "channel_order": "rgb"}
     np.testing.assert_allclose(fed((128, 128, 128), **recipe), 0.003922, atol=5e-7)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("order", ["rgb", "bgr"])
+def test_looking_levels_up_is_normalising(onnx_file, recipe_file, labels_file, only, layout, order):
+    shape = "N,3,8,8" if layout == "nchw" else "N,8,8,3"
+    path = onnx_file(f"(float[{shape}] images) => (float[N,192] scores) {{ scores = Flatten(images) }}")
+    recipe = recipe_file(channel_order=order, scale=1 / 255, mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
+    found = only(path, preprocessing=recipe, labels=labels_file(192))
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
+    expected = Normalize(found.preprocessing)(torch.from_numpy(pixels).permute(0, 3, 1, 2))
+    np.testing.assert_array_equal(open_candidate(found, threads=1).feed(pixels), expected.numpy())
 
 
 @pytest.mark.parametrize("kind", ["float16", "double", "uint8"])
