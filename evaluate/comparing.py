@@ -91,7 +91,9 @@ class Comparison:
     flips: list[Flip]
 
 
-def compare(first: str, second: str, *, results: str | Path = Path("results"), out: str | Path | None = None) -> Comparison:
+def compare(
+    first: str, second: str, *, results: str | Path = Path("results"), out: str | Path | None = None
+) -> Comparison:
     """Compare two classifiers that were evaluated on the same held-out set.
 
     Args:

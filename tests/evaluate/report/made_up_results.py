@@ -77,7 +77,7 @@ def made_up_results(
     ids = ids or [f"{class_names[label]}/{row:05d}.jpg" for row, label in enumerate(labels)]
     shared = random.normal(size=(n, len(class_names)))
     hardness, rows = random.exponential(0.9, n), np.arange(n)
-    data = HeldOutRecord("made/up/val", "f" * 64, class_names, n, source or {"source": "made/up/val"}, [])
+    data = HeldOutRecord("made/up/val", "f" * 64, class_names, n, source or {"data": "made/up/val"}, [])
     folder, logits = ResultsFolder(path, data), {}
     for number, model in enumerate(models):
         found = 0.8 * shared + 0.6 * np.random.default_rng([1 + number, seed]).normal(size=shared.shape)

@@ -19,7 +19,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from headsmith import InputError, write_report
 from headsmith.evaluate.report.class_differences import packed
-from headsmith.evaluate.results import Results
 
 NAMES = [model.name for model in FEW]
 
@@ -182,19 +181,27 @@ def test_one_model_without_speed_and_without_images(tmp_path):
     assert len(tree.one("table", id="class-table").rows()) == 10
 
 
-def test_pictures_of_mistakes(made, monkeypatch):
-    drawn = Image.new("RGB", (300, 200), "red")
-    drawn.paste("blue", (50, 0, 250, 200))
-    monkeypatch.setattr(Results, "image", lambda self, sample: drawn)
-    tree = parse(write_report(made.folder, out=made.folder / "pictures.html").read_text(encoding="utf-8"))
-    pictures = tree.all("img")
-    assert pictures
+def test_pictures_of_mistakes(tmp_path):
+    """Images that are blue, with red margins that a square leaves out."""
+    drawn = Image.new("RGB", (60, 40), "red")
+    drawn.paste("blue", (6, 0, 54, 40))
+    labels = np.arange(60) % 2
+    ids = [f"{'ab'[label]}/{row:02d}.png" for row, label in enumerate(labels)]
+    for path in (tmp_path / "images" / name for name in ids):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        drawn.save(path)
+    source = {"data": str(tmp_path / "images")}
+    results = tmp_path / "results"
+    made_up_results(results, FEW[2:], class_names=["a", "b"], n=60, labels=labels, ids=ids, source=source)
+    pictures = parse(write_report(results).read_text(encoding="utf-8")).all("img")
+    assert len(pictures) == 4
     for picture in pictures:
-        assert "answered" in picture.attributes["alt"]
-    data = base64.b64decode(pictures[0].attributes["src"].removeprefix("data:image/jpeg;base64,"))
-    with Image.open(io.BytesIO(data)) as image:
-        assert image.size == (96, 96)
-        assert np.asarray(image)[..., 2].min() > 200  # the middle square
+        assert picture.attributes["alt"] in ("a, answered b", "b, answered a")
+        data = base64.b64decode(picture.attributes["src"].removeprefix("data:image/jpeg;base64,"))
+        with Image.open(io.BytesIO(data)) as image:
+            assert image.size == (96, 96)
+            assert np.asarray(image)[..., 2].min() > 200
+            assert np.asarray(image)[..., 0].max() < 60
 
 
 def test_nothing_was_measured(tmp_path):
