@@ -134,7 +134,8 @@ def export_classifier(
         files = write({"onnx"} & set(formats))
         gate = None
         if precision.lower:
-            gate = lower_file(folder / ONNX, precision, limits, *splits, batch_size)
+            training, validation = splits
+            gate = lower_file(folder / ONNX, precision, limits, training, validation, batch_size)
         files += write(set(formats) - {"onnx"})
         models = {file: open_model(folder / file) for file in (*files, *([FULL_FILE] if gate else []))}
         recorder = Recorder(len(held_out))

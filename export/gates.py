@@ -155,13 +155,13 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
             agreement.add(batch.ids, *answers)
             advance(len(batch.ids))
     counts = np.bincount(np.concatenate(sides[1].best))
-    found = [torch.from_numpy(np.concatenate(side.ranks)) for side in sides]
+    ranks_full, ranks_lower = (torch.from_numpy(np.concatenate(side.ranks)) for side in sides)
     return GateReport(
         precision=lower.metadata.precision,
         data=validation.name,
         full=sides[0].measured(),
         lower=sides[1].measured(),
-        tests={f"top{k}": mcnemar(*found, k) for k in (1, 5) if k <= len(labels)},
+        tests={f"top{k}": mcnemar(ranks_full, ranks_lower, k) for k in (1, 5) if k <= len(labels)},
         agreement=agreement.report(),
         most_predicted=labels[counts.argmax()],
         most_predicted_share=float(counts.max() / counts.sum()),
