@@ -235,8 +235,8 @@ class Parity:
                     verdict = "tie" if margin == 0 else "within tolerance"
                 elif candidate.logits[lost].max() == candidate.logits[gained].min():
                     verdict = "rounded to a tie"
-                names = [tuple(self._labels[index] for index in indices) for indices in (lost, gained)]
-                self._flips.append(Flip(sample, kind, *names, margin, verdict))
+                before, after = (tuple(self._labels[index] for index in indices) for indices in (lost, gained))
+                self._flips.append(Flip(sample, kind, before, after, margin, verdict))
 
 
 def follows_logits(outputs: Outputs) -> Array:
