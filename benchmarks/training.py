@@ -23,6 +23,7 @@ from torch import Tensor
 from headsmith.models.environment import describe_device
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.fitting import fit_heads
+from headsmith.trainer.fitting.processes import Processes, join
 
 from .training_data import GLYPHS, IMAGENET, IMAGENET_21K, Shape, splits
 
@@ -44,12 +45,19 @@ class Row:
     note: str = ""
 
 
-def ours(what: str, data: Splits, shape: Shape, configs: list[TrainConfig], memory: int | None = None) -> Row:
+def ours(
+    what: str,
+    data: Splits,
+    shape: Shape,
+    configs: list[TrainConfig],
+    memory: int | None = None,
+    processes: Processes | None = None,
+) -> Row:
     """A fit; its time starts when the features are in place."""
     cuda = configs[0].device == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    fitted = fit_heads(data, shape.classes, configs, memory=memory, score_test=False)
+    fitted = fit_heads(data, shape.classes, configs, memory=memory, score_test=False, processes=processes)
     peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else float("nan")
     first = fitted[0]
     epochs = len(first.history)
@@ -177,7 +185,7 @@ def stream(device: torch.device) -> Iterator[Row]:
     upload = measured_upload(device)
     data = splits(IMAGENET, torch.float16, device)
     for batch in (500, 4096):
-        config = _with(NEURALSORT, device="cuda", epochs=4, batch_size=batch)
+        config = _with(NEURALSORT, device="cuda", batch_size=batch)
         row = ours(f"streamed, batch {batch}", data, IMAGENET, [config], memory=2**30)
         rate = row.images * IMAGENET.dims * 2 / row.seconds
         note = f"{rate / 1e9:.1f} GB/s of {upload / 1e9:.1f} GB/s measured: {rate / upload:.0%}"
@@ -226,8 +234,12 @@ open("{times}", "w").write("\\n".join(map(str, stamps)))
 def many(device: torch.device) -> Iterator[Row]:
     """ImageNet-21K-P's shape, on as many GPUs as processes were started."""
     data = splits(IMAGENET_21K, torch.float16, device)
-    config = _with(NEURALSORT, device="cuda", m=50, epochs=4, batch_size=16_384)
-    yield ours(f"{os.environ.get('WORLD_SIZE', '1')} GPU, batch 16384, 10,450 classes", data, IMAGENET_21K, [config])
+    config = _with(NEURALSORT, device="cuda", m=50, batch_size=16_384)
+    warm = {name: (features[:98_304], labels[:98_304]) for name, (features, labels) in data.items()}
+    with join("cuda") as processes:
+        fit_heads(warm, IMAGENET_21K.classes, [_with(config, epochs=3)], score_test=False, processes=processes)
+        what = f"{processes.count} GPU, batch 16384, 10,450 classes"
+        yield ours(what, data, IMAGENET_21K, [config], processes=processes)
 
 
 PARTS: dict[str, Callable[[torch.device], Iterator[Row]]] = {
