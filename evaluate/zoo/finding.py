@@ -25,7 +25,7 @@ from .manifest import Row, known_files
 from .names import columns
 from .rows import expand
 
-SAID = ("preprocessing", "labels", "background", "output", "checkpoint")
+SAID = ("preprocessing", "labels", "background", "output")
 
 
 def find_candidates(
@@ -57,10 +57,17 @@ def find_candidates(
     Raises:
         InputError: A source that names nothing or stands twice, or a zoo that cannot be read; before the first one.
     """
-    given = {"preprocessing": preprocessing, "labels": labels, "checkpoint": checkpoint}
-    said: dict[str, Any] = {key: str(value) for key, value in given.items() if value is not None}
-    said |= {key: value for key, value in (("background", background), ("output", output)) if value is not None}
+    files = {"preprocessing": preprocessing, "labels": labels, "checkpoint": checkpoint}
+    said: dict[str, Any] = {key: _absolute(value) for key, value in files.items()}
+    said |= {"background": background, "output": output}
     return map(partial(_found, said=said), expand(sources))
+
+
+def _absolute(value: str | Path | None) -> str | None:
+    """A file wherever it is looked for from; other texts as they are."""
+    if value is None:
+        return None
+    return str(Path(value).absolute() if Path(value).is_file() else value)
 
 
 def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
@@ -72,10 +79,10 @@ def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
 
 def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     if is_library(row.source):
-        checkpoint = row.folder / row.checkpoint if row.checkpoint else said.get("checkpoint")
+        checkpoint = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
         network = exported(row.source, checkpoint)
         _check_hash(row, network.weights_sha256, row.source)
-        found = _onnx(replace(row, checkpoint=None), network.path, {})
+        found = _onnx(row, network.path, said)
         return replace(found, published=row.published or network.published, parameters=network.parameters)
     path = row.folder / row.source
     if row.source.startswith(HUB) or (path / MANIFEST).is_file():
@@ -93,6 +100,8 @@ def _first_file(bundle: Bundle) -> str:
 def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     if not path.is_file():
         raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
+    if row.checkpoint is not None:
+        raise InputError(f"{path}: checkpoint {row.checkpoint} found, which is for timm: and torchvision: networks")
     _check_hash(row, row.sha256 and sha256_file(path), str(path))
     if path.suffix == ".onnx":
         return _onnx(row, path, said)
@@ -108,14 +117,14 @@ def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     model = read_onnx(path)
     if "headsmith_version" in model.metadata_props:
         return _own(row, path, Metadata.from_strings(dict(model.metadata_props), str(path)), model)
-    notes: tuple[str, ...] = ()
-    if all(getattr(row, key) is None for key in SAID):
-        known = None if said else known_files().get(sha256_file(path))
-        row = replace(row, **said, folder=Path()) if known is None else replace(known, id=row.id, source=row.source)
-        notes = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
+    row = replace(row, **{key: said[key] for key in SAID if getattr(row, key) is None})
+    known = known_files().get(sha256_file(path)) if all(getattr(row, key) is None for key in SAID) else None
+    if known is not None:
+        row = replace(known, id=row.id, source=row.source, published=row.published or known.published)
     foreign = describe_foreign(model, row, str(path))
     found = _build(row, path, foreign.names, foreign.preprocessing, model, foreign.setup)
-    return replace(found, notes=(*notes, *foreign.setup.notes))
+    origin = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
+    return replace(found, notes=(*origin, *foreign.setup.notes))
 
 
 def _external(model: ir.Model | None) -> Iterator[ir.ExternalTensor]:

@@ -28,7 +28,7 @@ TOP_K = 5
 class ForeignModel(Model):
     """A file that is fed as its recipe says.
 
-    Pixels are normalised outside the file, by its recipe. A batch of fixed size is filled up with zeros, whose answers are dropped.
+    Pixels are normalised outside the file. A batch of fixed size is filled up with zeros, whose answers are dropped.
     Of a file that gives probabilities the logarithm is taken, which is as good as its logits for every figure.
 
     Attributes:

@@ -64,6 +64,15 @@ def test_one_that_fails_does_not_stop_the_others(zoo, onnx_file, tmp_path):
     assert found[2].error.endswith("labels no: no such file; expected one with a name a line, or imagenet-1k")
 
 
+def test_flags_say_what_a_row_does_not(zoo, onnx_file, tiny_bundle, tmp_path):
+    """A file that says all itself is not touched by them."""
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    Path("names.txt").write_text("x\ny\nz\n")
+    file, bundle = find_candidates([zoo(ROW | {"preprocessing": RECIPE}), tiny_bundle.path], labels="names.txt")
+    assert file.labels == ("x", "y", "z")
+    assert bundle.labels == tuple(tiny_bundle.class_names)
+
+
 @pytest.mark.parametrize(
     ("rows", "top", "message"),
     [

@@ -74,6 +74,9 @@ def test_what_a_file_says_itself_is_not_said_again(tiny_bundle, tmp_path):
     zoo.write_text(f"models: [{{id: a, source: {tiny_bundle.path}/model.onnx, labels: imagenet-1k}}]")
     (found,) = find_candidates([zoo])
     assert found.error.endswith("model.onnx: says its labels itself; leave it out of its row")
+    zoo.write_text(f"models: [{{id: a, source: {tiny_bundle.path}, checkpoint: w.pth}}]")
+    (found,) = find_candidates([zoo])
+    assert found.error.endswith("checkpoint w.pth found, which is for timm: and torchvision: networks")
 
 
 @pytest.mark.parametrize("name", ["resnet50/IMAGENET1K_V1", "vit_b_16"])
