@@ -6,9 +6,10 @@ import os
 import torch
 from torch import Tensor
 
+from .checks import choice
 from .reduction import reduce_rows, row_weights
 from .reference import reference_losses
-from .settings import Settings
+from .settings import IMPLEMENTATIONS, Settings
 
 _KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 _MOST_CANDIDATES = 128
@@ -28,8 +29,9 @@ def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
         `torch` or `triton`.
 
     Raises:
-        ValueError: the kernels were asked for and cannot run.
+        ValueError: the name is none of these, or the kernels were asked for and cannot run.
     """
+    choice("impl", impl, IMPLEMENTATIONS)
     if impl == "torch":
         return "torch"
     if impl == "auto" and logits.device.type != "cuda":

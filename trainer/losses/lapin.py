@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from .checks import choice
 from .row_losses import RowLoss, split_label
-from .settings import choice
 
 
 class TopKHingeLoss(RowLoss):

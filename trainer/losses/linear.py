@@ -1,17 +1,22 @@
 """A linear head and its loss in one, over chunks of rows, so that no (B, C) tensor ever exists."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from .rank_weights import PK, as_p_k
+from .checks import number
+from .first_order import first_order_only
+from .rank_weights import PK, as_sample_p_k
 from .reduction import row_weights
 from .settings import Settings
-from .weighted_loss import check_reduction, resolve_p_k, weighted_loss
+from .targets import check_floating
+from .weighted_loss import check_batch, check_reduction, resolve_p_k, weighted_loss
 
+_OPTIONS = tuple(field.name for field in fields(Settings))
 _CHUNK_ELEMENTS = 2**25
 _LEAST_CHUNKS = 8
 _LEAST_ROWS = 16
@@ -58,23 +63,45 @@ def linear_topk_cross_entropy(
         A scalar, or (B,) for reduction `none`.
 
     Raises:
-        ValueError: shapes that do not fit, and whatever `topk_cross_entropy` raises.
+        ValueError: shapes, types or devices that do not fit, `class_weight` or `labels` that require a gradient, and
+            whatever `topk_cross_entropy` raises.
+        TypeError: an unknown keyword, and whatever `topk_cross_entropy` raises.
     """
+    _check_keywords(options)
     settings = Settings(**options)
-    check_reduction(reduction, label_smoothing)
-    rows, classes = _check_shapes(features, weight, bias, labels)
-    if sample_p_k is None:
-        weights = resolve_p_k(p_k, settings, features.device)
-    else:
-        weights = as_p_k(sample_p_k, "sample_p_k").to(features.device)
+    check_reduction(reduction, label_smoothing, ignore_index)
+    if chunk_rows is not None:
+        number("chunk_rows", chunk_rows, "None or a whole number of at least 1", lambda x: x >= 1, whole=True)
+    rows, classes = _check_layer(features, weight, bias)
+    per_sample = sample_p_k is not None
+    weights = (
+        resolve_p_k(p_k, settings, features.device)
+        if sample_p_k is None
+        else as_sample_p_k(sample_p_k, features.device)
+    )
+    check_batch(
+        rows,
+        classes,
+        features.device,
+        labels,
+        weights,
+        settings,
+        per_sample=per_sample,
+        weight=class_weight,
+        ignore_index=ignore_index,
+        weight_name="class_weight",
+    )
+    for name, tensor in (("class_weight", class_weight), ("labels", labels)):
+        if tensor is not None and tensor.requires_grad:
+            raise ValueError(f"{name} requires a gradient, which is not computed here; expected {name}.detach()")
 
     def chunk_loss(logits: Tensor, start: int, stop: int, how: str = "sum") -> Tensor:
         return weighted_loss(
             logits,
             labels[start:stop],
-            weights if sample_p_k is None else weights[start:stop],
+            weights[start:stop] if per_sample and weights.ndim == 2 else weights,
             settings,
-            per_sample=sample_p_k is not None,
+            per_sample=per_sample,
             weight=class_weight,
             ignore_index=ignore_index,
             reduction=how,
@@ -88,22 +115,42 @@ def linear_topk_cross_entropy(
     step = chunk_rows or max(min(_CHUNK_ELEMENTS // classes, -(-rows // _LEAST_CHUNKS)), _LEAST_ROWS)
     if reduction == "none":
         return _rows_of_losses(features, weight, bias, chunk_loss, step)
-    total: Tensor = _ChunkedLoss.apply(features, weight, bias, chunk_loss, step)
+    if torch.compiler.is_compiling():
+        total = _rows_of_losses(features, weight, bias, chunk_loss, step).sum()
+    else:
+        total = _ChunkedLoss.apply(features, weight, bias, chunk_loss, step)
     if reduction == "sum":
         return total
     count = row_weights(labels, class_weight, ignore_index, classes).sum()
     return total / count.where(count > 0, 1.0)
 
 
-def _check_shapes(features: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> tuple[int, int]:
-    if features.ndim != 2 or weight.ndim != 2 or features.shape[1] != weight.shape[1]:
+def _check_keywords(options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(
+                f"linear_topk_cross_entropy has no keyword {name!r}, expected those it names or {', '.join(_OPTIONS)}"
+            )
+
+
+def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[int, int]:
+    """B and C, once shapes, types and devices fit each other."""
+    layer = {"features": features, "weight": weight} | ({} if bias is None else {"bias": bias})
+    for name, tensor in layer.items():
+        check_floating(name, tensor)
+    if features.ndim != 2 or weight.ndim != 2 or features.shape[1] != weight.shape[1] or not len(weight):
         raise ValueError(
             f"features have shape {tuple(features.shape)} and weight {tuple(weight.shape)}, expected (B, D) and (C, D)"
         )
     if bias is not None and bias.shape != (len(weight),):
         raise ValueError(f"bias has shape {tuple(bias.shape)}, expected ({len(weight)},)")
-    if labels.ndim == 0 or len(labels) != len(features):
-        raise ValueError(f"labels have shape {tuple(labels.shape)} for {len(features)} rows of features")
+    mixed = not torch.is_autocast_enabled(features.device.type)
+    for name, tensor in layer.items():
+        if tensor.device != features.device or (mixed and tensor.dtype != features.dtype):
+            raise ValueError(
+                f"{name}: found {tensor.dtype} on {tensor.device}, expected {features.dtype} on {features.device} "
+                "as the features"
+            )
     return len(features), len(weight)
 
 
@@ -140,6 +187,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        first_order_only()
         if ctx.grads is None:
             raise RuntimeError(
                 "linear_topk_cross_entropy can run its backward once, because that overwrites its gradients"

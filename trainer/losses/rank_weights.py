@@ -1,6 +1,7 @@
 """The distribution over k (`p_k`): its validation, and the weights that it gives to ranks."""
 
 from collections.abc import Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -14,26 +15,34 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
     """Validate a distribution over k.
 
     Args:
-        p_k: (K,) or (rows, K), each row non-negative with sum 1. Values on an accelerator are not looked at, since
-            that would wait for the device.
+        p_k: (K,) or (rows, K), each row non-negative with sum 1, which 16 bits may round (the sum is then made 1).
+            Values on an accelerator are not looked at, since that would wait for the device.
         name: the argument's name in messages.
 
     Returns:
         A detached floating tensor of the same shape, on the device of `p_k` (CPU for sequences).
 
     Raises:
-        ValueError: wrong shape, empty, negative, or a sum other than 1.
+        ValueError: not numbers, wrong shape, empty, negative, or a sum other than 1.
     """
-    values = p_k.detach() if isinstance(p_k, Tensor) else torch.tensor(p_k, dtype=torch.float64)
+    try:
+        values = p_k.detach() if isinstance(p_k, Tensor) else torch.as_tensor(p_k, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} is {p_k!r}, expected numbers (K,) or (rows, K)") from None
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
         raise ValueError(f"{name} has shape {tuple(values.shape)}, expected (K,) or (rows, K) with K of at least 1")
     if values.device.type == "cpu" and not torch.compiler.is_compiling():
-        _check_values(values.double().reshape(-1, values.shape[-1]), name)
+        _check_values(values.reshape(-1, values.shape[-1]), name)
+    if values.dtype in (torch.bfloat16, torch.float16):
+        values = values.float()
+        return values / values.sum(dim=-1, keepdim=True)
     return values if values.is_floating_point() else values.to(torch.float32)
 
 
-def constant_p_k(p_k: Sequence[float], device: torch.device) -> Tensor:
-    """`as_p_k` of a flat sequence, on `device`; checked and copied once, so that later calls neither check nor wait."""
+def p_k_on(p_k: PK, device: torch.device) -> Tensor:
+    """`as_p_k` on `device`; checked and copied once if a list of numbers, so that later calls do not wait."""
+    if not isinstance(p_k, (list, tuple)) or not all(isinstance(share, Real) for share in p_k):
+        return as_p_k(p_k).to(device)
     values = tuple(p_k)
     if torch.compiler.is_compiling():
         return torch.tensor(values, dtype=torch.float64, device=device)
@@ -42,14 +51,23 @@ def constant_p_k(p_k: Sequence[float], device: torch.device) -> Tensor:
     return _CONSTANTS[values, device]
 
 
+def as_sample_p_k(p_k: PK, device: torch.device) -> Tensor:
+    """`as_p_k` of one distribution a row, for logits on `device`; raises ValueError for a tensor elsewhere."""
+    if isinstance(p_k, Tensor) and p_k.device != device:
+        raise ValueError(f"sample_p_k is on {p_k.device} and logits on {device}, expected one device")
+    return as_p_k(p_k, "sample_p_k").to(device)
+
+
 def _check_values(rows: Tensor, name: str) -> None:
+    tolerance = max(1e-4, torch.finfo(rows.dtype).eps) if rows.is_floating_point() else 0
+    rows = rows.double()
     lowest = rows.min(dim=1).values
     sums = rows.sum(dim=1)
     for i in range(len(rows)):
         where = f"{name}" if len(rows) == 1 else f"row {i} of {name}"
         if not lowest[i] >= 0:
             raise ValueError(f"{where} holds {lowest[i].item():g}, expected non-negative weights")
-        if not abs(sums[i] - 1) <= 1e-4:
+        if not abs(sums[i] - 1) <= tolerance:
             raise ValueError(f"{where} sums to {sums[i].item():.6g}, expected 1")
 
 

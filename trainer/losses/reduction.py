@@ -1,14 +1,20 @@
 """From losses of labels to the result, with PyTorch's meaning of `weight`, `ignore_index` and `reduction`."""
 
+from collections.abc import Callable
+
+import torch
 from torch import Tensor
 
 from .targets import is_soft
+
+LEFT_OUT = -(2**31)
 
 
 def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int) -> tuple[Tensor, Tensor]:
     """Any form of labels as several labels a row, and what each of them counts.
 
-    Soft targets wait for the device, because the number of columns is the largest number of non-zero shares in a row.
+    Soft targets wait for the device, because L is the largest number of non-zero shares in a row; in a compiled graph,
+    which cannot, L is C.
 
     Args:
         labels: (B,), (B, L) integers, or (B, C) floating.
@@ -20,7 +26,9 @@ def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_
         labels (B, L) int64 and shares (B, L): equal shares of integer labels that are not ignored, a soft target's own
         shares, each times its class weight; 0 fills up.
     """
-    if is_soft(labels):
+    if is_soft(labels) and torch.compiler.is_compiling():
+        columns, shares = torch.arange(num_classes, device=labels.device).expand_as(labels), labels
+    elif is_soft(labels):
         width = max(int((labels != 0).sum(dim=1).max()), 1) if len(labels) else 1
         columns = labels.abs().topk(width, dim=1).indices
         shares = labels.gather(1, columns)
@@ -31,6 +39,33 @@ def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_
     if weight is not None:
         shares = shares * weight[columns.clamp(0, num_classes - 1)]
     return columns, shares
+
+
+def mixed_losses(
+    logits: Tensor, columns: Tensor, shares: Tensor, losses: Callable[[Tensor, Tensor, int], Tensor]
+) -> Tensor:
+    """The sum over a row's labels of share times loss.
+
+    Label after label, so that the logits are held once; a compiled graph repeats them, so that it stays small.
+
+    Args:
+        logits: (B, C) floating.
+        columns: (B, L) labels.
+        shares: (B, L), 0 for labels that do not count.
+        losses: from logits (B * R, C), labels (B * R,), where those that do not count are `LEFT_OUT`, and R, how
+            often each row is repeated, to losses (B * R,), 0 for those.
+
+    Returns:
+        (B,) in float32 or float64, as `losses`.
+    """
+    step = columns.shape[1] if torch.compiler.is_compiling() else 1
+    total = logits.new_zeros(len(logits), dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
+    for column, share in zip(columns.split(step, dim=1), shares.split(step, dim=1), strict=True):
+        times = column.shape[1]
+        rows = logits.unsqueeze(1).expand(-1, times, -1).flatten(0, 1)
+        values = losses(rows, column.where(share != 0, LEFT_OUT).flatten(), times)
+        total = total + (share * values.view(-1, times)).sum(dim=1)
+    return total
 
 
 def row_weights(labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int) -> Tensor:

@@ -41,6 +41,7 @@ def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Sett
     else:
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
     losses = row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
+    losses = losses - losses.detach().clamp_max(0)  # rounding
     return losses.where(~hopeless, torch.inf).where(~broken, torch.nan).where(kept, 0.0)
 
 

@@ -2,8 +2,10 @@
 
 from torch import Tensor
 
+from .checks import choice, number
 from .relaxations import log_permutation
-from .settings import METHODS, Settings, choice
+from .settings import METHODS, Settings
+from .targets import check_floating
 
 
 def relaxed_topk(
@@ -50,9 +52,11 @@ def relaxed_topk(
         sinkhorn_iterations=sinkhorn_iterations,
         sinkhorn_tolerance=sinkhorn_tolerance,
     )
-    if not scores.is_floating_point():
-        raise TypeError(f"scores are {scores.dtype}, expected a floating type")
-    if scores.ndim != 2 or not 1 <= k <= scores.shape[1]:
-        raise ValueError(f"scores have shape {tuple(scores.shape)} and k is {k}, expected (B, n) and k in 1..n")
+    check_floating("scores", scores)
+    if scores.ndim != 2:
+        raise ValueError(f"scores have shape {tuple(scores.shape)}, expected (B, n)")
+    number(
+        "k", k, f"a whole number in 1..n, here 1..{scores.shape[1]}", lambda x: 1 <= x <= scores.shape[1], whole=True
+    )
     wide = scores if scores.element_size() == 8 else scores.float()
     return log_permutation(wide, k, settings).exp()

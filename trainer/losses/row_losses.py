@@ -6,19 +6,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .reduction import label_columns, reduce_rows, row_weights
-from .settings import choice
-from .targets import check_labels, check_logits
+from .checks import choice, number
+from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
+from .targets import check_class_weight, check_floating, check_labels, check_logits
 
 RowLosses = Callable[[Tensor, Tensor], Tensor]
-
-
-def check_k(k: int, num_classes: int | None = None) -> int:
-    """Return k, or raise ValueError when it is outside 1..C."""
-    if k < 1 or (num_classes is not None and k > num_classes):
-        found = "" if num_classes is None else f" for {num_classes} classes"
-        raise ValueError(f"k is {k}{found}, expected 1..{'C' if num_classes is None else num_classes}")
-    return k
 
 
 def reduced(
@@ -35,7 +27,7 @@ def reduced(
 
     Args:
         row_losses: from logits (B, C) in float32 or float64 and labels (B,) in range to losses (B,).
-        logits: (B, C) floating.
+        logits: (B, C) floating, checked.
         labels: (B,), (B, L) integers, or (B, C) soft targets.
         k: checked against C.
         weight: (C,) class weights.
@@ -46,24 +38,27 @@ def reduced(
         A scalar, or (B,) for reduction `none`.
 
     Raises:
-        ValueError: k, shapes, devices or the reduction are off.
+        ValueError: k, shapes or devices are off.
         IndexError: a label out of range.
-        TypeError: logits or labels of the wrong type.
+        TypeError: labels of the wrong type.
     """
-    check_logits(logits)
-    classes = check_k(k, logits.shape[1]) and logits.shape[1]
+    classes = logits.shape[1]
+    if k > classes:
+        raise ValueError(f"k is {k} for {classes} classes, expected 1..{classes}")
     check_labels(labels, len(logits), classes, logits.device, ignore_index)
-    choice("reduction", reduction, ("mean", "sum", "none"))
+    check_class_weight("weight", weight, classes, logits.device)
     columns, shares = label_columns(labels, weight, ignore_index, classes)
     scores = logits if logits.dtype == torch.float64 else logits.float()
     kept = (shares != 0).any(dim=1)
-    scores = scores.where(kept.unsqueeze(1), 0.0)
-    losses = scores.new_zeros(len(scores))
-    for column, share in zip(columns.unbind(1), shares.unbind(1), strict=True):
-        inside = (column >= 0) & (column < classes)
-        value = row_losses(scores, column.where(inside, 0)).where(inside & ~scores.isnan().any(dim=1), torch.nan)
-        losses = losses + value.where(share != 0, 0.0) * share
-    return reduce_rows(losses, row_weights(labels, weight, ignore_index, classes), reduction)
+
+    def losses(scores: Tensor, labels: Tensor, times: int) -> Tensor:
+        inside = (labels >= 0) & (labels < classes)
+        values = row_losses(scores, labels.where(inside, 0))
+        values = values.where(inside & ~scores.isnan().any(dim=1), torch.nan)
+        return values.where(labels != LEFT_OUT, 0.0)
+
+    total = mixed_losses(scores.where(kept.unsqueeze(1), 0.0), columns, shares, losses)
+    return reduce_rows(total, row_weights(labels, weight, ignore_index, classes), reduction)
 
 
 def split_label(scores: Tensor, labels: Tensor, fill: float = -torch.inf) -> tuple[Tensor, Tensor]:
@@ -88,10 +83,12 @@ class RowLoss(nn.Module, ABC):
         self, k: int = 5, *, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.k = check_k(k)
-        self.ignore_index = ignore_index
+        self.k: int = number("k", k, "a whole number in 1..C", lambda x: x >= 1, whole=True)
+        self.ignore_index = number("ignore_index", ignore_index, "a whole number", whole=True)
         self.reduction = choice("reduction", reduction, ("mean", "sum", "none"))
-        self.register_buffer("weight", weight, persistent=False)
+        if weight is not None:
+            check_floating("weight", weight)
+        self.register_buffer("weight", weight)
 
     @abstractmethod
     def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
@@ -99,6 +96,7 @@ class RowLoss(nn.Module, ABC):
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss, a scalar or (B,)."""
+        check_logits(logits)
         if self.weight is not None and self.weight.device != logits.device:
             self.weight = self.weight.to(logits.device)
         return reduced(

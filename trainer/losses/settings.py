@@ -1,12 +1,12 @@
 """The options of a top-k cross-entropy, validated once, and the defaults of each relaxation."""
 
-import difflib
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+from .checks import choice, number, positive
 
 NETWORKS = ("odd_even", "bitonic", "splitter_selection")
 METHODS = ("softmax", "neuralsort", "softsort", "sinkhorn", *NETWORKS)
+IMPLEMENTATIONS = ("auto", "torch", "triton")
 DISTRIBUTIONS = ("logistic", "logistic_phi", "cauchy", "gaussian", "reciprocal", "optimal")
 
 # NeuralSort, SoftSort, logistic_phi and logistic: the settings with which Petersen et al. (2022) trained heads on
@@ -21,22 +21,6 @@ _NETWORK_INVERSE_TEMPERATURE = {
     "reciprocal": 2.0,
     "optimal": 2.0,
 }
-
-
-def choice(name: str, value: str, choices: Sequence[str]) -> str:
-    """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
-    if value in choices:
-        return value
-    near = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}{hint}")
-
-
-def positive(name: str, value: float) -> float:
-    """Return `value` when it is a finite number above zero; raise ValueError otherwise."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value}, expected a finite number above 0")
-    return float(value)
 
 
 def default_inverse_temperature(method: str, distribution: str, m: int) -> float:
@@ -89,27 +73,24 @@ class Settings:
         choice("distribution", self.distribution, DISTRIBUTIONS)
         choice("top1_mode", self.top1_mode, ("sort", "sm", "smce"))
         choice("softmax_over", self.softmax_over, ("candidates", "classes"))
-        choice("impl", self.impl, ("auto", "torch", "triton"))
+        choice("impl", self.impl, IMPLEMENTATIONS)
         positive("softsort_power", self.softsort_power)
         if self.inverse_temperature is not None:
             positive("inverse_temperature", self.inverse_temperature)
         self._check_ranges()
 
     def _check_ranges(self) -> None:
-        if self.m is not None and self.m < 1:
-            raise ValueError(f"m is {self.m}, expected None or a whole number of at least 1")
-        if not 0 <= self.art_lambda < 1:
-            raise ValueError(f"art_lambda is {self.art_lambda}, expected a number in [0, 1)")
-        if not 0 <= self.floor < 0.5:
-            raise ValueError(f"floor is {self.floor}, expected a number in [0, 0.5)")
-        if self.sinkhorn_iterations < 1:
-            raise ValueError(f"sinkhorn_iterations is {self.sinkhorn_iterations}, expected at least 1")
-        if not self.sinkhorn_tolerance >= 0:
-            raise ValueError(f"sinkhorn_tolerance is {self.sinkhorn_tolerance}, expected at least 0")
+        at_least_0, at_least_1 = (lambda x: x >= 0), (lambda x: x >= 1)
+        if self.m is not None:
+            number("m", self.m, "None or a whole number of at least 1", at_least_1, whole=True)
+        number("art_lambda", self.art_lambda, "a number in [0, 1)", lambda x: 0 <= x < 1)
+        number("floor", self.floor, "a number in [0, 0.5)", lambda x: 0 <= x < 0.5)
+        number("sinkhorn_iterations", self.sinkhorn_iterations, "a whole number of at least 1", at_least_1, whole=True)
+        number("sinkhorn_tolerance", self.sinkhorn_tolerance, "a number of at least 0", at_least_0)
 
     def candidates(self, num_classes: int) -> int:
         """The number of candidates of a row with `num_classes` classes."""
-        return num_classes if self.m is None else min(self.m, num_classes)
+        return num_classes if self.m is None or num_classes < self.m else self.m
 
     def beta(self, m: int) -> float:
         """The inverse temperature for rows of m candidates."""

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
+from .checks import choice, number, positive
 from .row_losses import RowLoss, split_label
-from .settings import choice, positive
 
 _ZERO = -1e30
 _HARD_RATIO = 1e3
@@ -88,9 +88,7 @@ class SmoothTopKLoss(RowLoss):
     ) -> None:
         super().__init__(k, weight=weight, ignore_index=ignore_index, reduction=reduction)
         self.tau = positive("tau", tau)
-        if not margin >= 0:
-            raise ValueError(f"margin is {margin}, expected at least 0")
-        self.margin = margin
+        self.margin = number("margin", margin, "a finite number of at least 0", lambda x: 0 <= x < math.inf)
         self.mode = choice("mode", mode, ("smooth", "hard", "mixed"))
 
     def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:

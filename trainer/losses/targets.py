@@ -1,4 +1,6 @@
-"""Labels: their checks, and the three forms that they come in."""
+"""Logits, labels and class weights: their checks, and the three forms that labels come in."""
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -6,12 +8,29 @@ from torch import Tensor
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def check_floating(name: str, tensor: Any) -> None:
+    """Raise TypeError unless `tensor` is a floating tensor."""
+    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+        found = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise TypeError(f"{name}: found {found}, expected a tensor of a floating type")
+
+
 def check_logits(logits: Tensor) -> None:
     """Raise unless `logits` is floating and of shape (B, C) with at least one class."""
-    if not logits.is_floating_point():
-        raise TypeError(f"logits are {logits.dtype}, expected a floating type")
+    check_floating("logits", logits)
     if logits.ndim != 2 or logits.shape[1] == 0:
         raise ValueError(f"logits have shape {tuple(logits.shape)}, expected (B, C) with at least one class")
+
+
+def check_class_weight(name: str, weight: Tensor | None, num_classes: int, device: torch.device) -> None:
+    """Raise unless `weight` is None, or floating and fits C classes and logits on `device`."""
+    if weight is None:
+        return
+    check_floating(name, weight)
+    if weight.shape != (num_classes,):
+        raise ValueError(f"{name} has shape {tuple(weight.shape)}, expected ({num_classes},)")
+    if weight.device != device:
+        raise ValueError(f"{name} is on {weight.device} and logits on {device}, expected one device")
 
 
 def is_soft(labels: Tensor) -> bool:
@@ -34,6 +53,8 @@ def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.devi
         ValueError: wrong shape, or another device than the logits'.
         IndexError: a label outside 0..C-1 that is not `ignore_index`.
     """
+    if not isinstance(labels, Tensor):
+        raise TypeError(f"labels: found {type(labels).__name__}, expected a tensor of integers or soft targets")
     if labels.dtype not in _INTEGERS and not is_soft(labels):
         raise TypeError(
             f"labels are {labels.dtype} of shape {tuple(labels.shape)}, expected integers (B,) or (B, L), "

@@ -1,12 +1,15 @@
 """Top-k cross-entropy (Petersen, Kuehne, Borgelt, Deussen: Differentiable Top-k Classification Learning, ICML 2022)."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from .rank_weights import PK, as_p_k
+from .rank_weights import PK, as_sample_p_k
 from .settings import Settings
+from .targets import check_floating, check_logits
 from .weighted_loss import check_reduction, resolve_p_k, weighted_loss
 
 
@@ -39,8 +42,8 @@ def topk_cross_entropy(
     Args:
         logits: (B, C) floating.
         labels: (B,) integers, (B, L) integers for several labels a row, or (B, C) floating soft targets.
-        p_k: (K,), or (C, K) with one distribution for each class of label.
-        sample_p_k: (B, K), one distribution for each row, in place of `p_k`.
+        p_k: (K,), or (C, K) with one distribution for each class of label; a constant, no gradient reaches it.
+        sample_p_k: (B, K), one distribution for each row, in place of `p_k`; a constant too.
         method: the relaxation.
         m: number of candidates.
         inverse_temperature: sharpness of the relaxation.
@@ -81,12 +84,12 @@ def topk_cross_entropy(
         floor=floor,
         impl=impl,
     )
-    check_reduction(reduction, label_smoothing)
-    tensor = resolve_p_k(p_k, settings, logits.device) if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k")
+    check_reduction(reduction, label_smoothing, ignore_index)
+    check_logits(logits)
     return weighted_loss(
         logits,
         labels,
-        tensor,
+        resolve_p_k(p_k, settings, logits.device) if sample_p_k is None else as_sample_p_k(sample_p_k, logits.device),
         settings,
         per_sample=sample_p_k is not None,
         weight=weight,
@@ -104,8 +107,8 @@ class TopKCrossEntropy(nn.Module):
 
     Args:
         p_k: distribution over k, (K,) or (C, K) with one row for each class of label: `p_k[i]` is the weight of
-            top-(i + 1). Non-negative, sum 1, K at most m and C. None is (1,) for method `softmax` and
-            (.5, 0, 0, 0, .5) otherwise.
+            top-(i + 1). Non-negative, sum 1, K at most m and C; a constant, no gradient reaches it, and it keeps its
+            precision when the module is cast. None is (1,) for method `softmax` and (.5, 0, 0, 0, .5) otherwise.
         method: `softmax` (plain cross-entropy over all classes, K = 1), `neuralsort`, `softsort`, `sinkhorn`, or the
             networks `odd_even`, `bitonic` and `splitter_selection`.
         m: number of highest scores of a row that enter the relaxation, the label always among them. None keeps all
@@ -126,14 +129,15 @@ class TopKCrossEntropy(nn.Module):
         weight: (C,) class weights; as in PyTorch `mean` divides by their sum over the labels.
         ignore_index: rows with this label cost nothing and are not counted; padding of (B, L) labels.
         reduction: `mean` (0 for an empty batch or one that is wholly ignored), `sum` or `none`.
-        label_smoothing: e in [0, 1): (1 - e) of this loss and e of the cross-entropy between all classes' softmax and
-            uniform targets.
+        label_smoothing: e in [0, 1]: (1 - e) of this loss and e of the cross-entropy between all classes' softmax and
+            uniform targets, `weight` in it as in PyTorch.
         impl: `triton` (fused kernels), `torch` (the reference), or `auto`: kernels on CUDA, the reference elsewhere and
             for float64. `implementation` says which.
         inplace: let the gradient of the logits overwrite the logits, where the implementation can.
 
     Raises:
-        ValueError: an option outside its range.
+        ValueError: an option outside its range or of another type.
+        TypeError: a `weight` that is no floating tensor.
     """
 
     p_k: Tensor
@@ -176,16 +180,19 @@ class TopKCrossEntropy(nn.Module):
             floor=floor,
             impl=impl,
         )
-        check_reduction(reduction, label_smoothing)
+        check_reduction(reduction, label_smoothing, ignore_index)
+        if weight is not None:
+            check_floating("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
         self.label_smoothing = label_smoothing
         self.inplace = inplace
         self.register_buffer("p_k", resolve_p_k(p_k, self.settings, torch.device("cpu")), persistent=False)
-        self.register_buffer("weight", weight, persistent=False)
+        self.register_buffer("weight", weight)
 
     def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
         """Return the loss, a scalar or (B,)."""
+        check_logits(logits)
         if self.p_k.device != logits.device:
             self.p_k = self.p_k.to(logits.device)
         if self.weight is not None and self.weight.device != logits.device:
@@ -193,7 +200,7 @@ class TopKCrossEntropy(nn.Module):
         return weighted_loss(
             logits,
             labels,
-            self.p_k if sample_p_k is None else as_p_k(sample_p_k, "sample_p_k"),
+            self.p_k if sample_p_k is None else as_sample_p_k(sample_p_k, logits.device),
             self.settings,
             per_sample=sample_p_k is not None,
             weight=self.weight,
@@ -202,6 +209,13 @@ class TopKCrossEntropy(nn.Module):
             label_smoothing=self.label_smoothing,
             inplace=self.inplace,
         )
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move to another device, or change the type of everything but `p_k`, which lower precisions would round."""
+        p_k = self.p_k
+        super()._apply(fn, recurse)
+        self.p_k = p_k.to(self.p_k.device)
+        return self
 
     @property
     def inverse_temperature(self) -> float | None:

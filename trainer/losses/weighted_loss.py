@@ -1,15 +1,14 @@
 """Every form of labels, weights and reduction, over the losses of single labels."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
+from .checks import choice, number
 from .implementation import label_losses, reduced_loss
-from .rank_weights import PK, as_p_k, check_length, constant_p_k
-from .reduction import label_columns, reduce_rows, row_weights
-from .settings import Settings, choice
-from .targets import check_labels, check_logits
+from .rank_weights import PK, check_length, p_k_on
+from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
+from .settings import Settings
+from .targets import check_class_weight, check_labels
 
 
 def resolve_p_k(p_k: PK | None, settings: Settings, device: torch.device) -> Tensor:
@@ -17,21 +16,41 @@ def resolve_p_k(p_k: PK | None, settings: Settings, device: torch.device) -> Ten
     softmax = settings.method == "softmax"
     if p_k is None:
         p_k = [1.0] if softmax else [0.5, 0.0, 0.0, 0.0, 0.5]
-    if isinstance(p_k, Tensor) or not p_k or isinstance(p_k[0], Sequence):
-        tensor = as_p_k(p_k).to(device)
-    else:
-        tensor = constant_p_k(p_k, device)  # type: ignore[arg-type]
+    tensor = p_k_on(p_k, device)
     if softmax and tensor.shape[-1] != 1:
         raise ValueError(f"p_k has {tensor.shape[-1]} entries, but method 'softmax' knows top-1 only; expected [1]")
     check_length(tensor.shape[-1], None if softmax else settings.m, None)
     return tensor
 
 
-def check_reduction(reduction: str, label_smoothing: float) -> None:
-    """Raise ValueError for an unknown reduction or a smoothing outside [0, 1)."""
+def check_reduction(reduction: str, label_smoothing: float, ignore_index: int) -> None:
+    """Raise ValueError for an unknown reduction, a smoothing outside [0, 1], or an index that is not a whole number."""
     choice("reduction", reduction, ("mean", "sum", "none"))
-    if not 0 <= label_smoothing < 1:
-        raise ValueError(f"label_smoothing is {label_smoothing}, expected a number in [0, 1)")
+    number("label_smoothing", label_smoothing, "a number in [0, 1]", lambda x: 0 <= x <= 1)
+    number("ignore_index", ignore_index, "a whole number", whole=True)
+
+
+def check_batch(
+    rows: int,
+    num_classes: int,
+    device: torch.device,
+    labels: Tensor,
+    p_k: Tensor,
+    settings: Settings,
+    *,
+    per_sample: bool,
+    weight: Tensor | None,
+    ignore_index: int,
+    weight_name: str = "weight",
+) -> None:
+    """Raise unless labels, `p_k` and class weights fit logits (rows, num_classes) on `device`."""
+    check_labels(labels, rows, num_classes, device, ignore_index)
+    name = "sample_p_k" if per_sample else "p_k"
+    check_length(p_k.shape[-1], settings.candidates(num_classes) if per_sample else None, num_classes, name)
+    if p_k.ndim == 2 and len(p_k) != (rows if per_sample else num_classes):
+        expected = f"({rows}, K), one row a sample" if per_sample else f"({num_classes}, K), one row a class"
+        raise ValueError(f"{name} has shape {tuple(p_k.shape)}, expected {expected}")
+    check_class_weight(weight_name, weight, num_classes, device)
 
 
 def weighted_loss(
@@ -47,18 +66,17 @@ def weighted_loss(
     label_smoothing: float,
     inplace: bool,
 ) -> Tensor:
-    """Dispatch on the form of the labels; arguments as in `topk_cross_entropy`, `p_k` validated."""
-    check_logits(logits)
-    rows, num_classes = logits.shape
-    check_labels(labels, rows, num_classes, logits.device, ignore_index)
-    name = "sample_p_k" if per_sample else "p_k"
-    check_length(p_k.shape[-1], settings.candidates(num_classes) if per_sample else None, num_classes, name)
-    if p_k.ndim == 2 and len(p_k) != (rows if per_sample else num_classes):
-        expected = f"({rows}, K), one row a sample" if per_sample else f"({num_classes}, K), one row a class"
-        raise ValueError(f"{name} has shape {tuple(p_k.shape)}, expected {expected}")
-    if weight is not None and weight.shape != (num_classes,):
-        raise ValueError(f"weight has shape {tuple(weight.shape)}, expected ({num_classes},)")
-    p_k = p_k.to(logits.device)
+    """Dispatch on the form of the labels; arguments as in `topk_cross_entropy`, those that need no tensor checked."""
+    check_batch(
+        *logits.shape,
+        logits.device,
+        labels,
+        p_k,
+        settings,
+        per_sample=per_sample,
+        weight=weight,
+        ignore_index=ignore_index,
+    )
     if labels.ndim == 1 and label_smoothing == 0:
         return reduced_loss(
             logits,
@@ -71,29 +89,23 @@ def weighted_loss(
             reduction=reduction,
             inplace=inplace,
         )
-    return _mixture(logits, labels, p_k, settings, per_sample, weight, ignore_index, reduction, label_smoothing)
-
-
-def _mixture(
-    logits: Tensor,
-    labels: Tensor,
-    p_k: Tensor,
-    settings: Settings,
-    per_sample: bool,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> Tensor:
-    """The loss as a weighted sum over several labels a row."""
     columns, shares = label_columns(labels, weight, ignore_index, logits.shape[1])
-    losses = logits.new_zeros(len(logits), dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
-    for column, share in zip(columns.unbind(1), shares.unbind(1), strict=True):
-        used = column.where(share != 0, ignore_index)
-        losses = losses + share * label_losses(
-            logits, used, p_k, settings, per_sample=per_sample, ignore_index=ignore_index
-        )
+
+    def losses(logits: Tensor, labels: Tensor, times: int) -> Tensor:
+        repeated = p_k.repeat_interleave(times, dim=0) if per_sample and p_k.ndim == 2 and times > 1 else p_k
+        return label_losses(logits, labels, repeated, settings, per_sample=per_sample, ignore_index=LEFT_OUT)
+
+    total = mixed_losses(logits, columns, shares, losses)
     if label_smoothing:
-        uniform = logits.to(losses).logsumexp(dim=1) - logits.to(losses).mean(dim=1)
-        losses = (1 - label_smoothing) * losses + label_smoothing * shares.sum(dim=1) * uniform
-    return reduce_rows(losses, row_weights(labels, weight, ignore_index, logits.shape[1]), reduction)
+        kept = row_weights(labels, None, ignore_index, logits.shape[1]) > 0
+        scores = logits.to(total).where(kept.unsqueeze(1), 0.0)
+        total = (1 - label_smoothing) * total + label_smoothing * _uniform_loss(scores, weight).where(kept, 0.0)
+    return reduce_rows(total, row_weights(labels, weight, ignore_index, logits.shape[1]), reduction)
+
+
+def _uniform_loss(scores: Tensor, weight: Tensor | None) -> Tensor:
+    """The cross-entropy with uniform targets, class weights in it as in PyTorch; (B,) for scores (B, C)."""
+    if weight is None:
+        return scores.logsumexp(dim=1) - scores.mean(dim=1)
+    weight = weight.to(scores)
+    return scores.logsumexp(dim=1) * weight.mean() - (scores * weight).mean(dim=1)

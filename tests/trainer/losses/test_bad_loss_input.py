@@ -6,7 +6,11 @@ import torch
 from headsmith.trainer.losses import (
     DISTRIBUTIONS,
     METHODS,
+    SmoothTopKLoss,
     TopKCrossEntropy,
+    TopKEntropyLoss,
+    TopKHingeLoss,
+    implementation,
     linear_topk_cross_entropy,
     relaxed_topk,
     topk_cross_entropy,
@@ -54,7 +58,23 @@ def assert_message(excinfo, *parts: str):
         ({"sinkhorn_tolerance": NAN}, ["sinkhorn_tolerance is nan", "at least 0"]),
         ({"m": 0}, ["m is 0", "at least 1"]),
         ({"m": -3}, ["m is -3", "at least 1"]),
-        ({"label_smoothing": 1.0}, ["label_smoothing is 1.0", "[0, 1)"]),
+        ({"label_smoothing": 1.1}, ["label_smoothing is 1.1", "[0, 1]"]),
+        ({"m": 2.5}, ["m is 2.5", "whole number"]),
+        ({"m": NAN}, ["m is nan", "whole number"]),
+        ({"m": True}, ["m is True", "whole number"]),
+        ({"p_k": 0.5}, ["p_k", "()", "(K,)"]),
+        ({"p_k": "abc"}, ["p_k is 'abc'", "numbers"]),
+        ({"p_k": ["a"]}, ["p_k is ['a']", "numbers"]),
+        ({"p_k": {0: 1.0}}, ["p_k is {0: 1.0}", "numbers"]),
+        ({"p_k": [0.5, [0.5]]}, ["p_k is [0.5, [0.5]]", "numbers"]),
+        ({"p_k": torch.tensor([0.5, 0.4], dtype=torch.bfloat16)}, ["p_k sums to 0.9", "expected 1"]),
+        ({"inverse_temperature": "a"}, ["inverse_temperature is 'a'", "number above 0"]),
+        ({"art_lambda": None}, ["art_lambda is None", "[0, 1)"]),
+        ({"label_smoothing": "a"}, ["label_smoothing is 'a'", "[0, 1]"]),
+        ({"floor": None}, ["floor is None", "[0, 0.5)"]),
+        ({"sinkhorn_iterations": 2.5}, ["sinkhorn_iterations is 2.5", "whole number"]),
+        ({"ignore_index": None}, ["ignore_index is None", "whole number"]),
+        ({"ignore_index": 1.5}, ["ignore_index is 1.5", "whole number"]),
     ],
 )
 def test_options(build, options, parts):
@@ -71,7 +91,9 @@ def test_options(build, options, parts):
         ({"sample_p_k": [[1.0, 0.0]] * 3}, ["sample_p_k", "(3, 2)", "(4, K)"]),
         ({"sample_p_k": [[0.5, 0.6]] * 4}, ["row 0 of sample_p_k", "1.1"]),
         ({"sample_p_k": [[0.2] * 5] * 4, "m": 3}, ["sample_p_k has 5 entries", "m is 3"]),
+        ({"sample_p_k": torch.ones(4, 1, device="meta")}, ["sample_p_k is on meta", "logits on cpu"]),
         ({"weight": torch.ones(5)}, ["weight", "(5,)", "(7,)"]),
+        ({"weight": torch.ones(7, device="meta")}, ["weight is on meta", "logits on cpu"]),
     ],
 )
 def test_options_that_do_not_fit_the_logits(options, parts):
@@ -106,16 +128,60 @@ def test_labels(method, labels, error, parts):
 @pytest.mark.parametrize(
     ("logits", "error", "parts"),
     [
-        (torch.zeros(4, 7, dtype=torch.int64), TypeError, ["logits are torch.int64", "floating"]),
+        (torch.zeros(4, 7, dtype=torch.int64), TypeError, ["logits: found torch.int64", "floating"]),
+        (LOGITS.tolist(), TypeError, ["logits: found list", "floating"]),
+        (None, TypeError, ["logits: found NoneType", "floating"]),
+        (LOGITS.numpy(), TypeError, ["logits: found ndarray", "floating"]),
         (torch.zeros(7), ValueError, ["(7,)", "(B, C)"]),
         (torch.zeros(4, 7, 2), ValueError, ["(4, 7, 2)", "(B, C)"]),
         (torch.zeros(4, 0), ValueError, ["(4, 0)", "at least one class"]),
     ],
 )
 def test_logits(logits, error, parts):
-    with pytest.raises(error) as excinfo:
-        topk_cross_entropy(logits, LABELS, p_k=[1.0])
-    assert_message(excinfo, *parts)
+    for loss in (TopKCrossEntropy([1.0]), SmoothTopKLoss(k=1), lambda *x: topk_cross_entropy(*x, p_k=[1.0])):
+        with pytest.raises(error) as excinfo:
+            loss(logits, LABELS)
+        assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize("labels", [LABELS.tolist(), None, LABELS.numpy()])
+@pytest.mark.parametrize("loss", [TopKCrossEntropy(), SmoothTopKLoss(k=1)])
+def test_labels_that_are_no_tensor(loss, labels):
+    with pytest.raises(TypeError) as excinfo:
+        loss(LOGITS, labels)
+    assert_message(excinfo, f"labels: found {type(labels).__name__}", "expected a tensor")
+
+
+@pytest.mark.parametrize("build", [TopKCrossEntropy, SmoothTopKLoss, TopKHingeLoss])
+@pytest.mark.parametrize(("weight", "found"), [([1.0] * 7, "list"), (torch.ones(7, dtype=torch.int64), "torch.int64")])
+def test_weight_that_is_no_floating_tensor(build, weight, found):
+    with pytest.raises(TypeError) as excinfo:
+        build(weight=weight)
+    assert_message(excinfo, f"weight: found {found}", "floating")
+
+
+@pytest.mark.parametrize("k", [2.5, True, "a", 0])
+@pytest.mark.parametrize("build", [SmoothTopKLoss, TopKHingeLoss, TopKEntropyLoss, lambda k: relaxed_topk(LOGITS, k)])
+def test_k(build, k):
+    with pytest.raises(ValueError) as excinfo:
+        build(k=k)
+    assert_message(excinfo, f"k is {k!r}", "whole number in 1..")
+
+
+def test_unknown_implementation():
+    with pytest.raises(ValueError) as excinfo:
+        implementation("cuda", LOGITS)
+    assert_message(excinfo, "impl is 'cuda'", "auto, torch, triton")
+
+
+@pytest.mark.parametrize("method", ["sinkhorn", "bitonic"])
+def test_second_derivative_is_refused(method):
+    """Also under a constant upstream gradient, which `once_differentiable` would let pass as zero."""
+    logits = LOGITS.clone().requires_grad_()
+    loss = topk_cross_entropy(logits, LABELS, method=method, p_k=[1.0], top1_mode="sort", reduction="sum")
+    with pytest.raises(RuntimeError) as excinfo:
+        torch.autograd.grad(loss, logits, create_graph=True)
+    assert_message(excinfo, "second derivative", "create_graph=False")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -152,6 +218,7 @@ def test_nan_of_an_ignored_row_does_not_count(method, softmax_over):
         ({"k": 0}, ValueError, ["k is 0", "1..n"]),
         ({"k": 8}, ValueError, ["k is 8", "1..n"]),
         ({"scores": torch.zeros(7)}, ValueError, ["(7,)", "(B, n)"]),
+        ({"scores": LOGITS.tolist()}, TypeError, ["scores: found list", "floating"]),
         ({"scores": torch.zeros(4, 7, dtype=torch.int32)}, TypeError, ["torch.int32", "floating"]),
         ({"inverse_temperature": 0.0}, ValueError, ["inverse_temperature is 0.0"]),
     ],
@@ -168,14 +235,39 @@ def test_relaxed_topk(arguments, error, parts):
         ({"weight": torch.zeros(7, 4)}, ["(4, 3)", "(7, 4)", "(C, D)"]),
         ({"features": torch.zeros(4)}, ["(4,)", "(B, D)"]),
         ({"bias": torch.zeros(6)}, ["bias", "(6,)", "(7,)"]),
-        ({"labels": torch.zeros(5, dtype=torch.int64)}, ["labels", "(5,)", "4 rows"]),
+        ({"features": torch.zeros(4, 3, dtype=torch.float64)}, ["weight: found torch.float32", "torch.float64 on cpu"]),
+        ({"bias": torch.zeros(7, device="meta")}, ["bias: found", "on meta", "on cpu"]),
+        ({"labels": torch.zeros(5, dtype=torch.int64)}, ["labels", "(5,)", "(4, 7)"]),
+        ({"class_weight": torch.ones(3)}, ["class_weight has shape (3,)", "(7,)"]),
+        ({"class_weight": torch.ones(7, requires_grad=True)}, ["class_weight requires a gradient", "detach()"]),
+        ({"labels": torch.full((4, 7), 1 / 7, requires_grad=True)}, ["labels requires a gradient", "detach()"]),
+        ({"sample_p_k": torch.ones(3, 1)}, ["sample_p_k has shape (3, 1)", "(4, K)"]),
+        ({"chunk_rows": -1}, ["chunk_rows is -1", "at least 1"]),
+        ({"chunk_rows": 0}, ["chunk_rows is 0", "at least 1"]),
+        ({"chunk_rows": 2.5}, ["chunk_rows is 2.5", "whole number"]),
         ({"reduction": "average"}, ["reduction", "'average'"]),
         ({"p_k": [0.5, 0.6]}, ["p_k", "1.1"]),
         ({"method": "soft_sort"}, ["did you mean 'softsort'"]),
     ],
 )
 def test_linear(arguments, parts):
+    assert_linear_refuses(ValueError, arguments, parts)
+
+
+@pytest.mark.parametrize("keyword", ["inplace", "fancy"])
+def test_unknown_keyword_of_linear(keyword):
+    assert_linear_refuses(
+        TypeError, {keyword: True}, ["linear_topk_cross_entropy", repr(keyword), "inverse_temperature"]
+    )
+
+
+def test_label_of_a_later_chunk_is_counted_from_the_first_row():
+    arguments = {"labels": torch.tensor([0, 1, 2, 7]), "chunk_rows": 2}
+    assert_linear_refuses(IndexError, arguments, ["label 7 in row 3", "0..6"])
+
+
+def assert_linear_refuses(error, arguments, parts):
     usual = {"features": torch.zeros(4, 3), "weight": torch.zeros(7, 3), "bias": None, "labels": LABELS}
-    with pytest.raises(ValueError) as excinfo:
+    with pytest.raises(error) as excinfo:
         linear_topk_cross_entropy(**(usual | arguments))
     assert_message(excinfo, *parts)

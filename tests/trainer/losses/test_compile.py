@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.losses import METHODS, topk_cross_entropy
+from headsmith.trainer.losses import METHODS, SmoothTopKLoss, linear_topk_cross_entropy, topk_cross_entropy
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,43 @@ def test_one_graph(method):
 )
 def test_one_graph_with_options(options):
     assert_same_when_compiled("aot_eager", "neuralsort", **options)
+
+
+LOGITS = torch.randn(6, 11, generator=torch.Generator().manual_seed(0))
+LABELS = torch.tensor([0, 1, -100, 3, 10, 5])
+SOFT = LOGITS.flip(0).softmax(dim=1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [
+        (loss_of("neuralsort", m=6, label_smoothing=0.1), SOFT),
+        (loss_of("neuralsort", m=6, sample_p_k=LOGITS[:, :3].softmax(dim=1)), SOFT),
+        (SmoothTopKLoss(k=2), SOFT),
+        (lambda x, y: linear_topk_cross_entropy(x, SOFT.t() @ SOFT, None, y, m=6, chunk_rows=4), LABELS),
+    ],
+)
+def test_one_graph_of_soft_targets_and_of_a_linear_head(loss, labels):
+    assert_compiles(loss, labels)
+
+
+@pytest.mark.parametrize("method", ["neuralsort", "odd_even"])
+def test_temperature_as_an_argument_and_sizes_that_change(method):
+    def loss(logits, labels, inverse_temperature):
+        return topk_cross_entropy(
+            logits, labels, method=method, m=2, p_k=[0.5, 0.5], inverse_temperature=inverse_temperature
+        )
+
+    assert_compiles(loss, LABELS, 0.7, dynamic=True)
+
+
+def assert_compiles(loss, *arguments, **options):
+    results = []
+    for function in (torch.compile(loss, fullgraph=True, backend="aot_eager", **options), loss):
+        logits = LOGITS.clone().requires_grad_()
+        value = function(logits, *arguments)
+        results.append((value.detach(), *torch.autograd.grad(value, logits)))
+    torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
 
 
 def test_compiled_code():

@@ -108,7 +108,7 @@ def test_weights_ignored_rows_and_several_labels(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_bad_input(loss):
     logits, labels = batch()
-    with pytest.raises(ValueError, match="k is 0, expected 1..C"):
+    with pytest.raises(ValueError, match="k is 0, expected a whole number in 1..C"):
         loss(0)
     with pytest.raises(ValueError, match="k is 9 for 8 classes, expected 1..8"):
         loss(9)(logits, labels)

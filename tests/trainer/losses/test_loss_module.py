@@ -8,6 +8,7 @@ import torch
 
 from headsmith.trainer.losses import (
     METHODS,
+    SmoothTopKLoss,
     TopKCrossEntropy,
     default_inverse_temperature,
     implementation,
@@ -34,11 +35,52 @@ def test_copies_and_moves_give_the_same(move, weight):
     torch.testing.assert_close(move(loss)(LOGITS, LABELS), loss(LOGITS, LABELS))
 
 
-def test_state_has_no_tensor_and_no_device():
-    loss = TopKCrossEntropy(weight=torch.ones(12))
-    assert loss.state_dict() == {}
-    assert not list(loss.parameters())
-    loss.load_state_dict({})
+def test_state_is_that_of_torch_s_cross_entropy():
+    weight = torch.linspace(1, 2, 12)
+    for loss in (TopKCrossEntropy, SmoothTopKLoss):
+        assert loss().state_dict() == torch.nn.CrossEntropyLoss().state_dict() == {}
+        module, expected = loss(weight=torch.ones(12)), torch.nn.CrossEntropyLoss(weight=weight)
+        assert not list(module.parameters())
+        module.load_state_dict(expected.state_dict())
+        assert torch.equal(module.weight, weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_casting_the_module_keeps_p_k(dtype):
+    """Of .7 + .2 + .1, bfloat16 would make .9985."""
+    p_k, logits = [0.7, 0.2, 0.1], LOGITS.double()
+    loss = TopKCrossEntropy(p_k)
+    expected = loss(logits, LABELS)
+    assert loss.to(dtype) is loss
+    torch.testing.assert_close(loss(logits, LABELS), expected, rtol=0, atol=0)
+    assert loss.p_k.tolist() == p_k
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_p_k_in_16_bits_is_taken_for_what_it_rounds(dtype):
+    p_k = torch.tensor([0.7, 0.2, 0.1], dtype=dtype)
+    loss = topk_cross_entropy(LOGITS, LABELS, p_k=p_k)
+    torch.testing.assert_close(loss, topk_cross_entropy(LOGITS, LABELS, p_k=[0.7, 0.2, 0.1]), rtol=0.01, atol=0)
+    torch.testing.assert_close(TopKCrossEntropy(p_k).p_k.sum(), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("distribution", ["reciprocal", "optimal", "logistic_phi"])
+def test_a_certain_answer_never_costs_less_than_nothing(distribution):
+    """Rounding aside, p is at most 1; the gradient is that of float64."""
+    logits = torch.arange(0.0, 60.0, 0.25).unsqueeze(1) * torch.eye(12)[0] + LOGITS[:1]
+    grads = []
+    for scores in (logits.requires_grad_(), logits.detach().double().requires_grad_()):
+        losses = topk_cross_entropy(
+            scores,
+            torch.zeros(240, dtype=torch.int64),
+            method="bitonic",
+            p_k=[0.5, 0.2, 0.3],
+            distribution=distribution,
+            reduction="none",
+        )
+        assert (losses >= 0).all()
+        grads += torch.autograd.grad(losses.sum(), scores)
+    torch.testing.assert_close(grads[0].double(), grads[1], rtol=1e-3, atol=1e-6)
 
 
 def test_follows_the_logits_to_their_device():

@@ -151,15 +151,33 @@ def test_soft_targets_of_softmax_are_torch_s(reduction, weight):
 
 
 @every_reduction
-@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.5])
-def test_smoothing_of_softmax_is_torch_s(reduction, label_smoothing):
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("weight", [None, WEIGHT, WEIGHT * (torch.arange(9) != 8)])
+@pytest.mark.parametrize("soft", [False, True])
+def test_smoothing_of_softmax_is_torch_s(reduction, label_smoothing, weight, soft):
+    """One class has no weight, but a label of it still costs the share of the others."""
     labels = LABELS.clone()
     labels[1] = -100
-    options = {"label_smoothing": label_smoothing, "reduction": reduction}
+    if soft:
+        labels = torch.rand(6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).softmax(dim=1)
+    options = {"label_smoothing": label_smoothing, "reduction": reduction, "weight": weight}
     assert_same(
         lambda x: topk_cross_entropy(x, labels, method="softmax", **options),
         lambda x: cross_entropy(x, labels, **options),
     )
+
+
+def test_soft_targets_have_no_index_to_ignore():
+    one_hot = torch.nn.functional.one_hot(LABELS, 9).double()
+    assert_same(lambda x: rows(x, one_hot, ignore_index=3), rows)
+
+
+def test_smoothing_leaves_out_ignored_rows_of_nan():
+    logits = LOGITS.index_fill(0, torch.tensor([1]), torch.nan)
+    labels = LABELS.index_fill(0, torch.tensor([1]), -100)
+    value, gradient = with_gradient(lambda x: topk_cross_entropy(x, labels, label_smoothing=0.1, **OPTIONS), logits)
+    torch.testing.assert_close(value, topk_cross_entropy(LOGITS, labels, label_smoothing=0.1, **OPTIONS))
+    assert gradient.isfinite().all()
 
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])

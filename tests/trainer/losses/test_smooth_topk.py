@@ -95,7 +95,7 @@ def test_finite_at_extremes(dtype):
     [
         ({"k": 0}, "k is 0"),
         ({"tau": 0.0}, "tau is 0.0, expected a finite number above 0"),
-        ({"margin": -1.0}, "margin is -1.0, expected at least 0"),
+        ({"margin": -1.0}, "margin is -1.0, expected a finite number of at least 0"),
         ({"mode": "smoth"}, "did you mean 'smooth'"),
         ({"reduction": "average"}, "reduction is 'average'"),
     ],

@@ -60,4 +60,5 @@ def objective(log_ranks, weights, top1, log_softmax, floor, MODE: tl.constexpr, 
     if MODE == "smce":
         losses -= top1 * log_softmax
         by_softmax = -top1
+    losses = tl.where(losses < 0, 0.0, losses)  # rounding
     return losses, by_rank, by_softmax

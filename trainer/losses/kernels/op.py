@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..first_order import first_order_only
 from ..settings import Settings
 from . import launch
 from .launch import Options
@@ -79,6 +80,7 @@ class _EagerLoss(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
         if upstream is None:
             return (None,) * 8
+        first_order_only()
         saved, *kept = ctx.saved_tensors
         logits = kept[0] if kept else None
         zeros, ctx.zeros = ctx.zeros, None

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ..first_order import first_order
 from .masked import finite_count
 
 _NOTHING = -1e30
@@ -42,14 +43,14 @@ def sinkhorn_log_plan(
         scores: (B, m) floating.
         inverse_temperature: 1 / regularisation, for squared cost.
         iterations: at most this many, each one update of both potentials; differentiated as they ran, from a start that
-            is a constant to the gradient.
+            is a constant to the gradient, so that second derivatives are refused.
         tolerance: a row keeps its potentials once none of them moves by more than this.
 
     Returns:
         Logarithm of the kernel (B, m, m), its row r for rank r + 1, and the potentials (B, m) of ranks and of scores;
         the plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
     """
-    squashed = squash(scores)
+    squashed = squash(first_order(scores))
     finite, count = finite_count(scores)
     targets = _targets(count, scores.shape[-1])
     kernel = (targets.unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature

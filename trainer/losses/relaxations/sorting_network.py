@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..constants import on_device
+from ..first_order import first_order_only
 from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
 from .networks import network
 
@@ -111,6 +112,7 @@ class _SoftNetwork(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        first_order_only()
         by_vectors = upstream.contiguous()
         by_wires = upstream.new_zeros(len(upstream), 1, upstream.shape[2])
         tensors = ctx.saved_tensors

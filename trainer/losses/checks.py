@@ -1,0 +1,37 @@
+"""Checks of options: one line that names the option, what was found and what was expected."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+
+def choice(name: str, value: str, choices: Sequence[str]) -> str:
+    """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
+    if value in choices:
+        return value
+    near = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}{hint}")
+
+
+def number(
+    name: str, value: Any, expected: str, inside: Callable[[Any], bool] = lambda _: True, *, whole: bool = False
+) -> Any:
+    """Return `value` when it is a number, not a bool, that is `inside`; raise ValueError otherwise.
+
+    Args:
+        name: the option's name in the message.
+        value: what was given.
+        expected: what the message says was expected.
+        inside: whether a number is in range.
+        whole: whether only whole numbers will do.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not inside(value):
+        raise ValueError(f"{name} is {value!r}, expected {expected}")
+    return value
+
+
+def positive(name: str, value: Any) -> Any:
+    """Return `value` when it is a finite number above zero; raise ValueError otherwise."""
+    return number(name, value, "a finite number above 0", lambda x: 0 < x < float("inf"))
