@@ -78,6 +78,7 @@ class Candidate:
         fingerprint: SHA-256 over all that can change an answer: files, recipe, setup, names.
         notes: What of its setup is worth telling, in words.
         bundle: The bundle that it is the first file of, which knows what it was trained on; ``None`` for other files.
+        checkpoint: Local weights that a network of a library was given; its library's own are ``None``.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Candidate:
     fingerprint: str
     notes: tuple[str, ...] = ()
     bundle: Bundle | None = None
+    checkpoint: Path | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

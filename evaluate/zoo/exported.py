@@ -60,9 +60,9 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
         InputError: No such network, no weights, or outputs of which nobody says what they are.
         ExportError: A network that ONNX cannot hold.
     """
-    network = load_backbone(source, checkpoint=checkpoint, whole=True)
-    about = identity(network.record(), network.feature_dim)
-    metadata = Metadata(_labels(network, source), "float-nchw", network.preprocessing, about, "", head=Own.kind)
+    classifier, metadata = library_classifier(source, checkpoint)
+    network = classifier.backbone
+    assert network is not None  # noqa: S101 - it was just put in
     versions = {"opset": OPSET, "torch": torch.__version__, "onnx": onnx.__version__}
     key = sha256_json([metadata.to_strings(), versions])[:32]
     folder = cache_folder() / "exported" / key
@@ -70,9 +70,21 @@ def exported(source: str, checkpoint: str | Path | None = None) -> Exported:
     with FileLock(folder.with_name(f"{key}.lock")):
         if not (folder / FILE).is_file():
             with new_folder(folder) as new:
-                write_onnx(Classifier(Own(network.feature_dim, network.feature_dim), network), metadata, new / FILE)
+                write_onnx(classifier, metadata, new / FILE)
     figures = None if checkpoint else published(source)
     return Exported(folder / FILE, network.weights_sha256, network.parameter_count, figures)
+
+
+def library_classifier(source: str, checkpoint: str | Path | None = None) -> tuple[Classifier, Metadata]:
+    """A pretrained network with its own classifier and preprocessing, as it is exported, and what its file says.
+
+    Raises:
+        InputError: See `exported`.
+    """
+    network = load_backbone(source, checkpoint=checkpoint, whole=True)
+    about = identity(network.record(), network.feature_dim)
+    metadata = Metadata(_labels(network, source), "float-nchw", network.preprocessing, about, "", head=Own.kind)
+    return Classifier(Own(network.feature_dim, network.feature_dim), network), metadata
 
 
 class Own(Head):

@@ -79,11 +79,13 @@ def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
 
 def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     if is_library(row.source):
-        checkpoint = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
+        given = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
+        checkpoint = None if given is None else Path(given)
         network = exported(row.source, checkpoint)
         _check_hash(row, network.weights_sha256, row.source)
         found = _onnx(row, network.path, said)
-        return replace(found, published=row.published or network.published, parameters=network.parameters)
+        figures = row.published or network.published
+        return replace(found, published=figures, parameters=network.parameters, checkpoint=checkpoint)
     path = row.folder / row.source
     if row.source.startswith(HUB) or (path / MANIFEST).is_file():
         bundle = Bundle.load(row.source if row.source.startswith(HUB) else path)
