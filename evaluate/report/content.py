@@ -23,6 +23,7 @@ SECTIONS = {
     "doubts": "Doubts",
     "cost": "Accuracy and its cost",
     "pairs": "Who beats whom",
+    "groups": "Group by group",
     "reliability": "Reliability",
     "classes": "Class by class",
     "confusions": "Worst confusions",
@@ -50,6 +51,7 @@ def content(results: Results) -> dict[str, Any]:
     shown = {
         "doubts": bool(doubts),
         "pairs": len(models) > 1,
+        "groups": bool(best.result.groups),
         "classes": not several,
         "confusions": bool(confused),
     }
@@ -71,6 +73,8 @@ def content(results: Results) -> dict[str, Any]:
         "size": tradeoff({row.name: row.megabytes for row in rows if row.megabytes}, accuracies),
         "height": HEIGHT,
         "matrix": pairs(correct),
+        "groups": {name: group.n for name, group in best.result.groups.items()},
+        "by_group": {model.name: model.result.groups for model in models},
         "reliability": [panel(model.name, model.result.reliability) for model in models],
         "differences": class_differences(scores.labels, *list(correct.values())[:2], class_names) if compared else [],
         "packed": packed(scores.labels, correct, class_names) if compared else None,

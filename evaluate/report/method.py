@@ -10,7 +10,7 @@ WARM_UP = "left out: before its clock starts, every model has answered a batch, 
 RANDOM = "nothing: intervals are closed forms and tests are exact"
 HEADINGS = (
     *("Model", "Source", "File", "Fingerprint", "Preprocessing", "Labels", "Provider", "Threads", "Batch", "Runtime"),
-    *("Device", "Load s", "First run s", "Memory MB", "Measured"),
+    *("Device", "Load s", "First run s", "Memory MB", "Other runtime", "Measured"),
 )
 
 
@@ -34,7 +34,7 @@ def method(results: Results, models: Sequence[Measured]) -> list[tuple[str, str]
 
 def setup(model: Measured) -> list[str]:
     """A line of the table with `HEADINGS`."""
-    made, speed = model.result.setup, model.result.speed
+    made, speed, other = model.result.setup, model.result.speed, model.result.against
     elsewhere = sum(made.nodes.values()) - made.nodes.get(made.provider, 0)
     return [
         model.name,
@@ -51,6 +51,7 @@ def setup(model: Measured) -> list[str]:
         f"{speed.load_seconds:.2f}",
         f"{speed.first_run_seconds:.2f}",
         f"{speed.rss_bytes / 1e6:,.0f}",
+        f"{other.runtime}: {other.different} flips, {other.tie} ties" if other else "",
         made.created,
     ]
 

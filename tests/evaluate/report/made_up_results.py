@@ -5,7 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from headsmith.evaluate.metrics import class_table, confused_pairs, reliability, score_rows, selective, summarize
+from headsmith.evaluate.metrics import (
+    class_table,
+    confused_pairs,
+    reliability,
+    score_rows,
+    selective,
+    summarize,
+    summarize_groups,
+)
 from headsmith.evaluate.reference import judge
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
 from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder
@@ -65,6 +73,7 @@ def made_up_results(
     labels: np.ndarray | None = None,
     groups: list[str] | None = None,
     failed: tuple[FailedModel, ...] = (),
+    several: bool = False,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
     """Write a results folder, and give the logits ``(n, C)`` of each model.
@@ -84,7 +93,7 @@ def made_up_results(
         found[rows, labels] += model.skill - hardness
         found[rows, labels ^ 1 if len(class_names) % 2 == 0 else labels] += 0.9
         logits[model.name] = (model.heat * found).astype(np.float32)
-        predictions = Predictions(ids, score_rows(logits[model.name], labels), groups)
+        predictions = Predictions(ids, score_rows(logits[model.name], labels, several=several), groups)
         folder.add(result(model, number, predictions, class_names), predictions)
     for one in failed:
         folder.fail(one)
@@ -137,9 +146,9 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         labels=class_names,
         summary=summary,
         subset=None,
-        groups={},
-        classes=class_table(scores),
-        confused=confused_pairs(scores, limit=100),
+        groups=summarize_groups(scores, predictions.groups) if predictions.groups else {},
+        classes=None if scores.several else class_table(scores),
+        confused=None if scores.several else confused_pairs(scores, limit=100),
         reliability=reliability(scores.confidences, scores.correct()),
         selective=selective(scores.confidences, scores.correct()),
         speed=speed,

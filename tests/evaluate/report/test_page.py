@@ -72,6 +72,15 @@ def test_pairs(made):
         assert cell.attributes.get("class") == ("ahead" if p < 0.05 else None)
 
 
+def test_groups(made):
+    rows = {row[0]: row[1:] for row in made.tree.one("table", id="group-table").rows()}
+    night = np.arange(600) % 3 > 0
+    for name in NAMES:
+        for group, cell in zip((~night, night), rows[name], strict=True):
+            low, high = proportion_confint(correct(made, name)[group].sum(), group.sum(), method="wilson")
+            assert cell == f"{percent(correct(made, name)[group].mean())} {percent(low)} to {percent(high)}"
+
+
 def test_reliability(made):
     panels = made.tree.one("div", _class="panels").all("figure")
     for name, panel in zip(NAMES, panels, strict=True):
@@ -179,6 +188,14 @@ def test_one_model_without_speed_and_without_images(tmp_path):
     assert "Pictures are missing" in tree.one("section", id="confusions").text
     assert tree.all("section", id="pairs") == []
     assert len(tree.one("table", id="class-table").rows()) == 10
+
+
+def test_several_right_classes(tmp_path):
+    made_up_results(tmp_path, FEW, n=90, several=True)
+    tree = parse(write_report(tmp_path).read_text(encoding="utf-8"))
+    anchors = [link.attributes["href"] for link in tree.one("nav").all("a")]
+    assert anchors == ["#ranking", "#doubts", "#cost", "#pairs", "#reliability", "#method"]
+    assert [f"#{section.attributes['id']}" for section in tree.all("section")] == anchors
 
 
 def test_pictures_of_mistakes(tmp_path):
