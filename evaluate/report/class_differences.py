@@ -65,7 +65,7 @@ def packed(labels: Array, correct: Mapping[str, Array], class_names: Sequence[st
     counts = np.bincount(labels, minlength=len(class_names))
     bits = {name: np.packbits(rows[order], bitorder="little").tobytes() for name, rows in correct.items()}
     return {
-        "classes": [class_names[index] for index in np.flatnonzero(counts)],
+        "classes": [name for name, n in zip(class_names, counts, strict=True) if n],
         "n": counts[counts > 0].tolist(),
         "correct": {name: base64.b64encode(data).decode("ascii") for name, data in bits.items()},
     }

@@ -45,6 +45,7 @@ def content(results: Results) -> dict[str, Any]:
     kind = "images" if any(model.result.setup.image_size for model in models) else "rows"
     several, class_names = scores.several, results.data.class_names
     compared = len(models) > 1 and not several
+    first, second = correct[best.name], correct[models[:2][-1].name]
     confused = {model.name: confusions(model) for model in models if model.result.confused is not None}
     pictures, note = _pictures(results, confused)
     doubts = [(row.name, doubt) for row in rows for doubt in row.doubts]
@@ -76,7 +77,7 @@ def content(results: Results) -> dict[str, Any]:
         "groups": {name: group.n for name, group in best.result.groups.items()},
         "by_group": {model.name: model.result.groups for model in models},
         "reliability": [panel(model.name, model.result.reliability) for model in models],
-        "differences": class_differences(scores.labels, *list(correct.values())[:2], class_names) if compared else [],
+        "differences": class_differences(scores.labels, first, second, class_names) if compared else [],
         "packed": packed(scores.labels, correct, class_names) if compared else None,
         "best_classes": best.result.classes,
         "class_names": best.result.labels,

@@ -26,14 +26,13 @@ def pairs(correct: Mapping[str, Array]) -> list[list[Cell | None]]:
     Returns:
         M lines of M cells in the order given; ``None`` on the diagonal.
     """
-    p_values = significance(correct)
-    lines: list[list[Cell | None]] = []
-    for row, (one, first) in enumerate(correct.items()):
-        found = [None if one == other else paired_difference(first, second) for other, second in correct.items()]
-        lines.append(
-            [
-                pair and Cell(pair.difference, pair.low, pair.high, float(p_values[row, column]))
-                for column, pair in enumerate(found)
-            ]
-        )
-    return lines
+    p_values, rows = significance(correct), list(correct.values())
+    return [
+        [None if one == two else _cell(rows[one], rows[two], p_values[one, two]) for two in range(len(rows))]
+        for one in range(len(rows))
+    ]
+
+
+def _cell(first: Array, second: Array, p: float) -> Cell:
+    pair = paired_difference(first, second)
+    return Cell(pair.difference, pair.low, pair.high, float(p))

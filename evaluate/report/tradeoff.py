@@ -113,7 +113,7 @@ def pareto_front(costs: Array, accuracies: Array) -> Array:
     """
     cost, accuracy = costs[:, None] - costs, accuracies - accuracies[:, None]
     beaten = (cost >= 0) & (accuracy >= 0) & ((cost > 0) | (accuracy > 0))
-    front: Array = ~beaten.any(axis=1)
+    front: Array = np.logical_not(np.any(beaten, axis=1))
     return front
 
 
