@@ -54,7 +54,8 @@ class Setup:
         found = {
             "gives probabilities, of which the logarithm is taken": self.probabilities,
             f"output {self.background} is a background class and left out": self.background is not None,
-            f"takes batches of {self.batch} only, which are filled up": self.batch is not None,
+            "takes one image at a time": self.batch == 1,
+            f"takes batches of {self.batch} only, which are filled up": self.batch not in (None, 1),
             f"its output is quantised in steps of {self.scale:g}, so scores are often equal": self.quantised,
         }
         return tuple(note for note, holds in found.items() if holds)

@@ -16,7 +16,7 @@ from .stored_answers import stored_doubts
 
 SAMPLE, FIRST, BATCH = 256, 48, 32
 ALPHA = 0.001
-LARGE, DOMINANT, BALANCED = 20, 0.9, 0.5
+FEW, LARGE, DOMINANT, BALANCED = 20, 20, 0.9, 0.5
 NORMALISATIONS: dict[str, tuple[float, Triple, Triple]] = {
     "ImageNet's mean and deviation": (1 / 255, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "pixels in -1..1": (1 / 255, (0.5,) * 3, (0.5,) * 3),
@@ -131,7 +131,7 @@ def _better(name: str, other: Array, declared: Array, tests: int) -> Iterator[st
 
 def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Iterator[str]:
     share, balance = (np.bincount(rows).max() / len(rows) for rows in (best, labels))
-    if share > DOMINANT and balance <= BALANCED:
+    if len(best) >= FEW and share > DOMINANT and balance <= BALANCED:
         reach = np.abs(model.feed(pixels[:FIRST]).astype(np.float64)).max()
         far = f", and its input reaches {reach:.0f}" if isinstance(model, ForeignModel) and reach > LARGE else ""
         yield f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"
