@@ -37,7 +37,7 @@ def test_mcnemar_is_statsmodels(table):
     ],
 )
 def test_intervals_that_newcombe_published(table, low, high):
-    """Method 10 of Newcombe (1998), Improved confidence intervals ... based on paired data, table III."""
+    """Method 10 of Newcombe (1998), figures that other packages quote from that paper in their tests."""
     assert newcombe(*table) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
