@@ -120,6 +120,8 @@ def export_classifier(
     )
     if precision.lower and "onnx" not in formats:
         raise InputError(f"--{precision.kind}: is for model.onnx; add --format onnx")
+    if precision.lower and metadata.encoded:
+        raise InputError(f"--{precision.kind}: found with --input encoded, expected --input uint8-nhwc --resize")
     limits = Limits(max_top1_drop, max_top5_drop, max_flips)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
         held_out = held_out_of(run, metadata, data)

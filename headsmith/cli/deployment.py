@@ -1,4 +1,4 @@
-"""Classifiers: export, evaluate and predict."""
+"""Classifiers: export, verify, evaluate and predict."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .app import app
-from .shared import Bundle, ImageColumn, Json, LabelColumn, Out, Overwrite, Provider, Strict, Threads
+from .shared import Bundle, Json, Out, Overwrite, Provider, Threads
 
 
 class Format(StrEnum):
@@ -123,49 +123,6 @@ def verify(
     found = run(bundle, data=data, provider=provider, batch_size=batch_size, threads=threads)
     show_verification(found, json)
     found.check()
-
-
-@app.command()
-def evaluate(
-    bundle: Bundle,
-    data: Annotated[
-        str,
-        typer.Option(
-            help="Held-out images: class folders, or a `datasets` name or path; for a head alone a feature set."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for results.json, results.csv, predictions.csv.", show_default="results/BUNDLE"),
-    ] = None,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    provider: Provider = "cpu",
-    batch_size: Annotated[int, typer.Option(help="Images a run of the session.")] = 64,
-    threads: Threads = None,
-    save_logits: Annotated[bool, typer.Option(help="Also write logits.npz into --out.")] = False,
-    strict: Strict = False,
-    json: Json = False,
-) -> None:
-    """Measure the exported ONNX file under onnxruntime."""
-    from ..evaluate import evaluate_classifier
-    from ..show import show_result
-
-    show_result(
-        evaluate_classifier(
-            bundle,
-            data=data,
-            out=out,
-            image_column=image_column,
-            label_column=label_column,
-            provider=provider,
-            batch_size=batch_size,
-            threads=threads,
-            save_logits=save_logits,
-            strict=strict,
-        ),
-        json,
-    )
 
 
 @app.command()

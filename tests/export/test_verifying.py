@@ -168,6 +168,12 @@ def test_a_lower_precision_is_for_onnx(tiny_run, tmp_path):
         export_classifier(tiny_run, out=tmp_path / "bundle", fp16=True, formats=("torchscript",))
 
 
+def test_no_lower_precision_behind_a_decoder(tiny_run, tmp_path):
+    pytest.importorskip("onnxruntime_extensions")
+    with pytest.raises(InputError, match="--int8: found with --input encoded, expected --input uint8-nhwc --resize"):
+        export_classifier(tiny_run, out=tmp_path / "bundle", int8=True, input_format="encoded")
+
+
 def test_float16_input(tiny_run, tmp_path, monkeypatch, capsys):
     bundle = export_classifier(tiny_run, out=tmp_path / "half", fp16=True, fp16_input=True)
     assert bundle.manifest["input"]["dtype"] == "float16"
