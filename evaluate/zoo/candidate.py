@@ -32,7 +32,8 @@ class Setup:
         probabilities: Those are probabilities (a softmax is inside), not logits.
         background: Which output is no class and is left out; ``None`` where there is none.
         batch: The fixed size of its batch; ``None`` where that is free.
-        scale: What its scores are multiplied by, of a quantised output; after `zero_point` was subtracted.
+        quantised: Its scores are whole numbers.
+        scale: What these are multiplied by after `zero_point` was subtracted; ``None`` where the graph does not say it.
         zero_point: See `scale`.
     """
 
@@ -40,13 +41,9 @@ class Setup:
     probabilities: bool
     background: int | None
     batch: int | None
-    scale: float = 1.0
+    quantised: bool = False
+    scale: float | None = None
     zero_point: int = 0
-
-    @property
-    def quantised(self) -> bool:
-        """Whether its scores are whole numbers."""
-        return (self.scale, self.zero_point) != (1.0, 0)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -56,7 +53,9 @@ class Setup:
             f"output {self.background} is a background class and left out": self.background is not None,
             "takes one image at a time": self.batch == 1,
             f"takes batches of {self.batch} only, which are filled up": self.batch not in (None, 1),
-            f"its output is quantised in steps of {self.scale:g}, so scores are often equal": self.quantised,
+            f"its scores are quantised in steps of {self.scale or 0:g}, so that many are equal": self.quantised and self.scale,
+            "its scores are whole numbers of unknown scale: ranks count, probabilities do not": self.quantised
+            and not self.scale,
         }
         return tuple(note for note, holds in found.items() if holds)
 

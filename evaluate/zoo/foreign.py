@@ -17,8 +17,9 @@ from .candidate import Setup
 from .manifest import Row
 from .names import read_names
 
-INPUTS = {kind: kind.name for kind in (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)}
-STEPS = {
+INPUTS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)
+SOFTMAXES, QUANTISING = ("Softmax", "QLinearSoftmax"), ("QuantizeLinear", "DequantizeLinear")
+STEPS = {  # where a quantised operator has the scale and the zero point of its output
     "QuantizeLinear": (1, 2),
     "QLinearMatMul": (6, 7),
     "QLinearConv": (6, 7),
@@ -62,9 +63,16 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         )
     names = read_names(row.labels, row.folder, where)
     output = _output(model, row, len(names[0]), where)
-    scale, zero_point = _steps(model, output)
     fixed = shape[0] or _fixed_batch(output)
-    setup = Setup(str(output.name), _ends_in_softmax(output), row.background, fixed, scale, zero_point)
+    quantised = output.dtype is not None and output.dtype.is_integer()
+    setup = Setup(
+        str(output.name),
+        _ends_in_softmax(output),
+        row.background,
+        fixed,
+        quantised,
+        *(_steps(output) if quantised else ()),
+    )
     return Foreign(recipe, names, setup)
 
 
@@ -136,25 +144,25 @@ def _fixed_batch(output: ir.Value) -> int | None:
 
 
 def _ends_in_softmax(value: ir.Value) -> bool:
-    node = _maker(value)
-    return node is not None and node.op_type == "Softmax"
+    node = _maker(value, (*SHAPE_ONLY, *QUANTISING))
+    return node is not None and node.op_type in SOFTMAXES
 
 
-def _maker(value: ir.Value) -> ir.Node | None:
-    """The node that computes a value, reshapes left out."""
+def _maker(value: ir.Value, passed: tuple[str, ...]) -> ir.Node | None:
+    """The node that computes a value, those of some kinds left out."""
     node = value.producer()
-    while node is not None and node.op_type in SHAPE_ONLY and node.inputs[0] is not None:
+    while node is not None and node.op_type in passed and node.inputs[0] is not None:
         node = node.inputs[0].producer()
     return node
 
 
-def _steps(model: ir.Model, output: ir.Value) -> tuple[float, int]:
-    """Scale and zero point of a quantised output; 1 and 0 of any other."""
-    node = _maker(output)
+def _steps(output: ir.Value) -> tuple[float | None, int]:
+    """Scale and zero point of a quantised output; ``None`` and 0 where the graph does not say them."""
+    node = _maker(output, SHAPE_ONLY)
     if node is None or node.op_type not in STEPS:
-        return 1.0, 0
+        return None, 0
     scale, zero = (_number(node, place) for place in STEPS[node.op_type])
-    return float(1.0 if scale is None else scale), int(zero or 0)
+    return None if scale is None else float(scale), int(zero or 0)
 
 
 def _number(node: ir.Node, place: int) -> Any:

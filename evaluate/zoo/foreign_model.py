@@ -82,7 +82,7 @@ class ForeignModel(Model):
             raise InputError(f"{self.path}: cannot run images {fed.shape} ({short_reason(error)})") from None
         found = np.asarray(scores, np.float32).reshape(size, -1)[:n]
         if self._setup.quantised:
-            found = (found - self._setup.zero_point) * np.float32(self._setup.scale)
+            found = (found - self._setup.zero_point) * np.float32(self._setup.scale or 1)
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
         return torch.from_numpy(found).log().numpy() if self._setup.probabilities else found

@@ -171,8 +171,21 @@ def test_a_quantised_output(build, pixels, logits):
     steps = {"scale": np.array(0.05, np.float32), "zero": np.array(3, np.int8)}
     found = build(net(outputs="int8[N,5] scores", tail="scores = QuantizeLinear(f, scale, zero)"), **steps)
     outputs = open_candidate(found, threads=1).run(pixels)
-    assert "quantised in steps of 0.05" in found.notes[0]
+    assert found.notes[0].startswith("its scores are quantised in steps of 0.05")
     np.testing.assert_allclose(outputs.logits, np.clip(logits, -131 * 0.05, 124 * 0.05), atol=0.026)
+
+
+def test_whole_numbers_of_unknown_scale(build, pixels, logits):
+    found = build(net(outputs="int32[N,5] scores", tail="scores = Cast<to=6>(f)"))
+    outputs = open_candidate(found, threads=1).run(pixels)
+    assert found.notes == ("its scores are whole numbers of unknown scale: ranks count, probabilities do not",)
+    np.testing.assert_array_equal(outputs.logits, np.trunc(logits))
+
+
+def test_a_softmax_before_quantisation_is_seen(build):
+    steps = {"scale": np.array(1 / 256, np.float32), "zero": np.array(0, np.uint8)}
+    tail = "s = Softmax(f) q = QuantizeLinear(s, scale, zero) scores = DequantizeLinear(q, scale, zero)"
+    assert build(net(tail=tail), **steps).setup.probabilities
 
 
 def test_a_background_class(onnx_file, recipe_file, only):
