@@ -1,10 +1,10 @@
 """Measure exported files on held-out data, and ask them for labels."""
 
 from .comparing import Comparison, compare
-from .evaluation import evaluate_classifier
-from .old_result import EvalResult
+from .evaluation import evaluate_classifiers
 from .prediction import Prediction, predict
 from .report import write_report
+from .result import EvalResult
 from .results import Results, load_results
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Prediction",
     "Results",
     "compare",
-    "evaluate_classifier",
+    "evaluate_classifiers",
     "load_results",
     "predict",
     "write_report",

@@ -1,146 +1,136 @@
-"""Measure the exported file: accuracy with its uncertainty, and speed, under onnxruntime."""
+"""Measure classifiers as they are deployed: accuracy with its uncertainty, and speed."""
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..export.accuracy import top_k
-from ..export.bundle import Bundle
-from ..export.formats import FORMATS
-from ..export.held_out import HeldOut, held_out_features, held_out_images
-from ..export.runtime import Array, Model
-from ..models.environment import versions
+from ..export.bundle import MANIFEST, Bundle
+from ..export.formats import checked_threads
+from ..export.hub import HUB, local_folder
 from ..models.errors import InputError
-from ..trainer.features.samples import split_called
-from .measurement import Measurement, measure
-from .old_result import EvalResult, doubts
-from .writing import write_results
+from ..models.files import read_json
+from .data import is_trained_on, open_data
+from .metrics.summary import KS
+from .one_classifier import Options, evaluate_one
+from .result import FailedModel
+from .results import HeldOutRecord, Results, ResultsFolder, load_results
+from .zoo import find_candidates
+from .zoo.rows import expand
 
-FILE = FORMATS["onnx"].file
 
-
-def evaluate_classifier(
-    bundle: str | Path | Bundle,
+def evaluate_classifiers(
+    models: str | Path | Bundle | Sequence[str | Path],
     *,
     data: str | Path,
     out: str | Path | None = None,
+    truth: str | Path | None = None,
+    class_ids: str | None = None,
+    group_column: str | None = None,
     image_column: str | None = None,
     label_column: str | None = None,
+    preprocessing: str | Path | None = None,
+    labels: str | Path | None = None,
+    background: int | None = None,
+    output: str | None = None,
+    checkpoint: str | Path | None = None,
+    k: Sequence[int] = KS,
     provider: str = "cpu",
+    allow_fallback: bool = False,
     batch_size: int = 64,
     threads: int | None = None,
+    speed: bool = False,
+    against: str | None = None,
     save_logits: bool = False,
     strict: bool = False,
-) -> EvalResult:
-    """Run a bundle's ONNX file on held-out inputs under onnxruntime and score its logits.
+) -> Results:
+    """Run classifiers on one held-out set and score their logits.
 
     Classes are matched by name. Equal logits are ordered by class index, the lower first; a row with NaN is wrong.
-    Decoding runs in threads beside the session and is not counted in its images a second.
+    Decoding runs in threads beside the session and is not counted in its images a second. What was measured before
+    with the same inputs, options and versions is not run again; a classifier that fails stays in the table, with why.
 
     Args:
-        bundle: A bundle, its folder, or ``hf:USER/REPO`` on the Hugging Face hub.
+        models: One or several of: a bundle; an ONNX, TorchScript or ``.pt2`` file; a folder of such; ``lite0``;
+            ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]``, also as patterns; ``hf:USER/REPO``; a zoo in YAML, or
+            ``zoo:NAME``: see `headsmith.evaluate.zoo.find_candidates`.
         data: Held-out images: a folder of class folders, a source with a test split, or the training's own source,
-            of which the held-out part is taken. For a head alone: a feature set.
-        out: Folder for ``results.json``, ``results.csv`` and ``predictions.csv``; ``None`` is ``results/NAME`` in the
-            working directory, NAME the bundle's. Results that it holds are replaced.
+            of which the held-out part is taken; with ``truth`` a folder of images. For heads alone: a feature set.
+        out: Results folder, see `headsmith.evaluate.results`; ``None`` is ``results/DATA`` in the working directory.
+        truth: The right classes, where no folders say them: a CSV file, a text file with a line an image in the order
+            of file names, or a JSON list with the right classes of each (ReaL).
+        class_ids: What numbered classes are: a file with ``id name`` lines, the devkit's ``meta.mat``, or
+            ``imagenet-1k`` for places among its sorted WordNet ids (ImageNet-V2).
+        group_column: Column of ``truth``, or of a `datasets` source, with the group of each image.
         image_column: Image column of a `datasets` source.
         label_column: Label column of a `datasets` source.
-        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
-        batch_size: Inputs a run of the session.
-        threads: Threads of onnxruntime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
-        save_logits: Also write ``logits.npz`` (``logits`` float32 ``(N, C)``, ``labels``, ``ids``) into ``out``.
+        preprocessing: YAML file with the recipe of ONNX files that do not say it.
+        labels: Of such files: a text file with a name a line, or timm's name of a set, as ``imagenet-1k``.
+        background: Of such files: the output that is no class.
+        output: Of such files: the output with the scores, where several could be.
+        checkpoint: Local weights of a ``timm:`` or ``torchvision:`` network.
+        k: The k of the top-k accuracies.
+        provider: ``cpu`` or ``cuda``; it runs, and runs every node, or it is an error.
+        allow_fallback: Let the CPU run nodes that the provider cannot; they are counted.
+        batch_size: Inputs a run.
+        threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
+        speed: Time latency for longer, and throughput at batch sizes 1 to 256.
+        against: ``torch`` runs every classifier there too, and counts flips: a bundle's TorchScript or ``.pt2`` file,
+            or the module that ``timm:`` or ``torchvision:`` gives.
+        save_logits: Keep ``logits.npz`` beside the predictions: ``logits`` float32 ``(N, C)`` in the order of the
+            result's ``labels``, ``labels``, ``ids``.
         strict: Stop at an unreadable image instead of leaving it out.
 
     Returns:
-        The measurement.
+        All that the results folder holds now.
 
     Raises:
-        InputError: A damaged bundle, a provider that does not run here, data without a held-out image, or a class
-            that the classifier does not know.
+        InputError: A source that names nothing, data without a held-out image, a provider that does not run here, or
+            not one classifier could be measured.
     """
-    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
-    model = bundle.open("onnx", provider=provider, threads=threads)
-    if bundle.head_only:
-        held_out: HeldOut = held_out_features(data, model.metadata, bundle.class_names)
-    else:
-        held_out = held_out_images(
-            data,
-            bundle.manifest,
-            bundle.class_names,
-            model.metadata.prepare,
-            image_column=image_column,
-            label_column=label_column,
-            strict=strict,
-        )
-    measured = measure(model, held_out, batch_size, keep_logits=save_logits)
-    folder = Path("results", bundle.name) if out is None else Path(out)
-    result = _result(bundle, model, held_out, measured, batch_size, folder)
-    write_results(folder, result, measured, bundle.class_names)
-    return result
-
-
-def _result(
-    bundle: Bundle, model: Model, held_out: HeldOut, measured: Measurement, batch_size: int, folder: Path
-) -> EvalResult:
-    classes, n = len(bundle.class_names), len(measured.ids)
-    top1, top5 = top_k(measured.ranks, 1, classes), top_k(measured.ranks, 5, classes)
-    if top1 is None:
-        raise InputError(f"{bundle.path}: a classifier without classes")
-    recipe = None if bundle.manifest["preprocessing"] is None else bundle.preprocessing
-    return EvalResult(
-        model=bundle.source,
-        file=FILE,
-        n=n,
-        top1=top1.value,
-        top1_interval=(top1.low, top1.high),
-        top5=top5.value if top5 else None,
-        top5_interval=(top5.low, top5.high) if top5 else None,
-        images_per_second=n / measured.session_seconds,
-        images_per_second_overall=n / measured.seconds,
-        load_seconds=model.load_seconds,
-        first_run_seconds=measured.first_run_seconds,
+    options = Options(
+        provider=provider,
+        threads=checked_threads(provider, threads),
         batch_size=batch_size,
-        provider=model.settings["provider"],
-        provider_options=model.settings["provider_options"],
-        threads=model.settings["threads"],
-        runtime=model.settings["runtime"],
-        flags=doubts(
-            top1_low=top1.low,
-            num_classes=classes,
-            predicted_share=_largest_share(measured.topk_indices[:, 0]),
-            label_share=_largest_share(measured.labels),
-            not_finite=measured.not_finite,
-            inconsistent=measured.inconsistent,
-            trained_on=_trained_on(Path(held_out.name), bundle.manifest["features"]["source"]),
-        ),
-        not_finite=measured.not_finite,
-        unreadable=list(held_out.unreadable),
-        num_classes=classes,
-        image_size=None if bundle.head_only else bundle.preprocessing.crop_size[0],
-        crop_pct=recipe.crop_pct if recipe else None,
-        interpolation=recipe.interpolation if recipe else None,
-        parameters=bundle.manifest["parameters"],
-        data=held_out.name,
-        data_sha256=held_out.fingerprint,
-        model_sha256=bundle.manifest["files"][FILE]["sha256"],
-        labels_sha256=bundle.manifest["labels_sha256"],
-        preprocessing_sha256=bundle.manifest["preprocessing_sha256"],
-        out=str(folder),
-        versions=versions(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        k=tuple(sorted(set(k))),
+        speed=speed,
+        against=against,
+        allow_fallback=allow_fallback,
+        save_logits=save_logits,
+        strict=strict,
     )
+    options.check()
+    sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
+    names = [source.source if isinstance(source, Bundle) else source for source in sources]
+    asked: dict[str, Any] = {"preprocessing": preprocessing, "labels": labels, "background": background}
+    candidates = find_candidates(names, **asked, output=output, checkpoint=checkpoint)
+    columns = {"image_column": image_column, "label_column": label_column}
+    part = truth is None and is_trained_on(data, _manifests(names), **columns)
+    held_out = open_data(data, truth=truth, class_ids=class_ids, group_column=group_column, **columns, part=part)
+    record = HeldOutRecord(
+        name=held_out.name,
+        fingerprint=held_out.fingerprint,
+        class_names=held_out.class_names,
+        n=len(held_out),
+        source=held_out.source,
+        notes=list(held_out.notes),
+    )
+    folder = ResultsFolder(_folder(data) if out is None else Path(out), record)
+    found = [evaluate_one(candidate, held_out, folder, options) for candidate in candidates]
+    folder.rank()
+    failed = [one.error for one in found if isinstance(one, FailedModel)]
+    if len(failed) == len(found):
+        raise InputError(failed[0])
+    return load_results(folder.path)
 
 
-def _trained_on(data: Path, origin: dict[str, Any] | None) -> bool:
-    """Whether ``data`` lies in the training split of the folder that the features came from, if that is known."""
-    if origin is None:
-        return False
-    source = Path(origin["source"])
-    inside = data.relative_to(source).parts if data.is_relative_to(source) else ()
-    return bool(inside) and split_called(inside[0]) == "train"
+def _manifests(sources: Sequence[str | Path]) -> list[dict[str, Any]]:
+    """The manifests of the bundles among them."""
+    rows = expand(sources)
+    folders = [local_folder(row.source) if row.source.startswith(HUB) else row.folder / row.source for row in rows]
+    return [read_json(path / MANIFEST) for path in folders if (path / MANIFEST).is_file()]
 
 
-def _largest_share(indices: Array) -> float:
-    return float(np.bincount(indices).max() / len(indices))
+def _folder(data: str | Path) -> Path:
+    """``results/photos-test`` for ``photos/test``, wherever that is."""
+    parts = [part for part in Path(data).parts if part not in ("/", ".", "..", "~")]
+    return Path("results", "-".join(parts[-2:]))

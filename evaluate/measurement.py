@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -11,74 +10,91 @@ from ..export.held_out import Batch, HeldOut
 from ..export.parity import follows_logits
 from ..export.runtime import Array, Model, Outputs
 from ..models.errors import InputError
-from ..trainer.accuracy import ranks
 from ..trainer.progress import progress
+from .data import HeldOutData
+from .metrics import RowScores, Scorer
 
 
-@dataclass
+@dataclass(frozen=True)
 class Measurement:
     """What one pass gives, input by input in the order of the data.
 
     Attributes:
-        ids: Sample ids.
-        labels: ``(N,)`` int64.
-        ranks: ``(N,)`` int64, how many classes come before the label; C for a row with NaN.
-        topk_indices: ``(N, k)`` int64.
-        topk_scores: ``(N, k)`` float32.
+        ids: Ids of the inputs that were read and have a right class.
+        rows: Which inputs of the data these are.
+        scores: Of these, among all classes of the classifier.
+        subset: Of these, among the classes of the data alone; ``None`` where these are all.
         logits: ``(N, C)`` float32, or ``None`` where they were not kept.
         not_finite: Rows with NaN or infinite logits.
         inconsistent: Rows whose ``topk_indices`` contradict their logits.
         session_seconds: In the runtime.
-        seconds: In all.
-        first_run_seconds: The warm-up on the first batch, not in ``session_seconds``.
+        seconds: In all, without the warm-up.
+        first_run_seconds: The warm-up on the first batch.
+        first: The first batch of inputs, for further timing.
     """
 
     ids: list[str]
-    labels: Array
-    ranks: Array
-    topk_indices: Array
-    topk_scores: Array
+    rows: list[int]
+    scores: RowScores
+    subset: RowScores | None
     logits: Array | None
     not_finite: int
     inconsistent: int
     session_seconds: float
     seconds: float
     first_run_seconds: float
+    first: Array
 
 
 @dataclass
-class _Parts:
+class _Collector:
     """What grows batch by batch."""
 
+    data: HeldOutData
+    index: Array
+    scorers: list[Scorer]
+    keep_logits: bool
     ids: list[str] = field(default_factory=list)
-    columns: dict[str, list[Array]] = field(default_factory=dict)
+    logits: list[Array] = field(default_factory=list)
     not_finite: int = 0
     inconsistent: int = 0
 
-    def add(self, batch: Batch, outputs: Outputs, keep_logits: bool) -> None:
-        columns: dict[str, Any] = {
-            "labels": batch.labels,
-            "ranks": ranks(outputs.logits, batch.labels),
-            "topk_indices": outputs.topk_indices,
-            "topk_scores": outputs.topk_scores,
-        }
-        if keep_logits:
-            columns["logits"] = outputs.logits
-        for name, values in columns.items():
-            self.columns.setdefault(name, []).append(values)
+    def add(self, batch: Batch, outputs: Outputs) -> None:
+        labels = batch.labels
+        if self.data.sets is not None:
+            sets = self.data.sets[self.data.rows_of(batch.ids)]
+            labels = np.where(sets < 0, -1, self.index[sets])
+        for scorer in self.scorers:
+            scorer.add(outputs.logits, labels)
+        if self.keep_logits:
+            self.logits.append(outputs.logits)
         self.ids += batch.ids
-        finite = np.isfinite(outputs.logits).all(1)
+        finite = np.isfinite(outputs.logits).all(axis=1)
         self.not_finite += int((~finite).sum())
         self.inconsistent += int((~follows_logits(outputs) & finite).sum())
 
 
-def measure(model: Model, held_out: HeldOut, batch_size: int, *, keep_logits: bool) -> Measurement:
+def measure(
+    model: Model, held_out: HeldOut, data: HeldOutData, batch_size: int, *, k: int = 5, keep_logits: bool = False
+) -> Measurement:
     """Run a file over held-out inputs; the first batch is run once before the clock starts.
+
+    Args:
+        model: The file.
+        held_out: The inputs as it takes them, of ``data``.
+        data: The held-out set.
+        batch_size: Inputs a run.
+        k: Answers to keep.
+        keep_logits: Keep all logits.
 
     Raises:
         InputError: Not one input could be read.
     """
-    parts, session_seconds = _Parts(), 0.0
+    num_logits = len(model.metadata.labels)
+    scorers = [Scorer(num_logits, k=k)]
+    if len(held_out.index) < num_logits:
+        scorers.append(Scorer(num_logits, classes=held_out.index, k=k))
+    found, session_seconds = _Collector(data, held_out.index, scorers, keep_logits), 0.0
     with progress("Evaluating", len(held_out), "inputs") as advance:
         start = time.perf_counter()
         batches = held_out.batches(model.metadata.batch_size(batch_size))
@@ -89,18 +105,22 @@ def measure(model: Model, held_out: HeldOut, batch_size: int, *, keep_logits: bo
         for batch in chain([first], batches):
             outputs, seconds = _timed(model, batch.inputs)
             session_seconds += seconds
-            parts.add(batch, outputs, keep_logits)
+            found.add(batch, outputs)
             advance(len(batch.ids))
         total = time.perf_counter() - start - first_run_seconds
-    columns: dict[str, Any] = {name: np.concatenate(values) for name, values in parts.columns.items()}
+    kept = [found.ids[row] for row in scorers[0].rows]
     return Measurement(
-        ids=parts.ids,
-        **({"logits": None} | columns),
-        not_finite=parts.not_finite,
-        inconsistent=parts.inconsistent,
+        ids=kept,
+        rows=data.rows_of(kept),
+        scores=scorers[0].scores(),
+        subset=scorers[1].scores() if len(scorers) > 1 else None,
+        logits=np.concatenate(found.logits)[scorers[0].rows] if keep_logits else None,
+        not_finite=found.not_finite,
+        inconsistent=found.inconsistent,
         session_seconds=session_seconds,
         seconds=total,
         first_run_seconds=first_run_seconds,
+        first=first.inputs,
     )
 
 

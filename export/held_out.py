@@ -154,7 +154,7 @@ def held_out_images(
         images = _training_source(origin["features"]["source"]).split("test")
     else:
         columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
-        trained_on = _same_source(data, origin, columns)
+        trained_on = same_source(data, origin, columns)
         images = trained_on.split("test") if trained_on else open_images(data, **columns, splits=False)
     where = str(images.source["source"])
     if not len(images):
@@ -181,7 +181,7 @@ def training_images(
     Raises:
         InputError: They are neither there nor at ``data``, or the split is empty.
     """
-    source = None if data is None else _same_source(data, origin, {})
+    source = None if data is None else same_source(data, origin, {})
     images = (source or _training_source(origin["features"]["source"])).split(split)
     where = str(images.source["source"])
     if not len(images):
@@ -189,7 +189,7 @@ def training_images(
     return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing)
 
 
-def _same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
+def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
     """The images at ``data`` where they are the source of the training: there, or with the same contents."""
     features = origin["features"]
     try:

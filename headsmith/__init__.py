@@ -2,7 +2,7 @@
 
 The names below load what they need on first use, so that importing headsmith costs nothing. `headsmith.export` and
 `headsmith.evaluate` are the sub-packages; the functions in them are called `export_classifier` and
-`evaluate_classifier`.
+`evaluate_classifiers`.
 """
 
 import lazy_loader

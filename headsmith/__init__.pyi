@@ -1,4 +1,4 @@
-from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifier, predict, write_report
+from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
 from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push, verify
 from .models import Backbone, InputError, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
@@ -26,7 +26,7 @@ __all__ = [
     "TrainConfig",
     "__version__",
     "compare",
-    "evaluate_classifier",
+    "evaluate_classifiers",
     "export_classifier",
     "extract",
     "file_info",

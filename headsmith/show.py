@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from .evaluate import EvalResult, Prediction
+    from .evaluate import Prediction
     from .export import Bundle
     from .trainer import FeatureSet, Run
 
@@ -25,11 +25,6 @@ console = Console(soft_wrap=True, highlight=False, quiet=os.environ.get("RANK", 
 def percent(share: float | None) -> str:
     """A share as text in per cent; ``n/a`` for what has no value (top-5 of three classes)."""
     return "n/a" if share is None else f"{100 * share:.1f} %"
-
-
-def interval(bounds: tuple[float, float] | None) -> str:
-    """A confidence interval of a share, in per cent."""
-    return "n/a" if bounds is None else f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}"
 
 
 def show_json(value: Any) -> None:
@@ -52,10 +47,11 @@ def show_feature_set(features: "FeatureSet") -> None:
         )
     for warning in features.manifest.get("warnings", []):
         console.print(f"[yellow]note:[/] {escape(warning)}")
-    _list_unreadable(features.manifest["unreadable"])
+    list_unreadable(features.manifest["unreadable"])
 
 
-def _list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
+def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
+    """The first images that could not be read, with the reasons."""
     if not unreadable:
         return
     console.print(f"[yellow]{len(unreadable)} unreadable, left out:[/]")
@@ -109,23 +105,6 @@ def show_bundle(bundle: "Bundle") -> None:
             f"temperature {calibration['temperature']:.3g}: held-out ECE {percent(before['ece'])} -> "
             f"{percent(after['ece'])}, NLL {before['nll']:.3f} -> {after['nll']:.3f}"
         )
-
-
-def show_result(result: "EvalResult", as_json: bool) -> None:
-    """Accuracies with 95 % Wilson intervals, and speed."""
-    if as_json:
-        show_json(dataclasses.asdict(result))
-        return
-    table = Table("", "accuracy", "95 % interval")
-    for k, share, bounds in ((1, result.top1, result.top1_interval), (5, result.top5, result.top5_interval)):
-        table.add_row(f"top-{k}", percent(share), interval(bounds))
-    console.print(f"[bold]{escape(str(result.model))}[/] on {result.n:,} images, {result.provider}")
-    console.print(table)
-    console.print(f"{result.images_per_second:,.0f} images a second ({result.threads} threads)")
-    console.print(f"JSON and CSV: {escape(result.out)}")
-    for flag in result.flags:
-        console.print(f"[yellow]doubt:[/] {escape(flag)}")
-    _list_unreadable(result.unreadable)
 
 
 def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None:

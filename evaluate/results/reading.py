@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..data import HeldOutData
 
 TABLE, DATA, MODELS, RESULT, PREDICTIONS = "results.csv", "data.json", "models", "result.json", "predictions.parquet"
-LOCK = ".lock"
+LOCK, LOGITS = ".lock", "logits.npz"
 
 
 @dataclass(frozen=True)

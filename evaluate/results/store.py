@@ -3,14 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from filelock import FileLock
 
+from ...export.runtime import Array
 from ...models.errors import InputError
 from ...models.files import new_folder, read_json
 from ..result import EvalResult, FailedModel
 from ..statistics import standings
 from .predictions import Predictions
-from .reading import DATA, LOCK, MODELS, PREDICTIONS, RESULT, TABLE, HeldOutRecord, load_results
+from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, HeldOutRecord, load_results
 from .table import failed_row, read_table, result_row, write_table
 from .typed_json import read_typed, write_typed
 
@@ -26,23 +28,30 @@ class ResultsFolder:
     """
 
     def __init__(self, path: Path, data: HeldOutRecord) -> None:
-        """Make the folder, or go on with one.
+        """Go on with a folder; one that is not there is made when there is something to write.
 
         Raises:
             InputError: It holds results on another held-out set.
         """
         self.path, self.data = path, data
-        path.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path / LOCK)
+        if (path / DATA).exists():
+            self._check()
+
+    def _begin(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            if not (path / DATA).exists():
-                write_typed(path / DATA, data)
-            found = read_json(path / DATA)
-            if found.get("fingerprint") != data.fingerprint:
-                raise InputError(
-                    f"{path}: holds results on {found.get('name')} ({str(found.get('fingerprint'))[:12]}), not on "
-                    f"{data.name} ({data.fingerprint[:12]}); choose another --out"
-                )
+            if not (self.path / DATA).exists():
+                write_typed(self.path / DATA, self.data)
+        self._check()
+
+    def _check(self) -> None:
+        found = read_json(self.path / DATA)
+        if found.get("fingerprint") != self.data.fingerprint:
+            raise InputError(
+                f"{self.path}: holds results on {found.get('name')} ({str(found.get('fingerprint'))[:12]}), not on "
+                f"{self.data.name} ({self.data.fingerprint[:12]}); choose another --out"
+            )
 
     def find(self, key: str) -> EvalResult | None:
         """What was measured under a key, if it was."""
@@ -53,18 +62,36 @@ class ResultsFolder:
         self._put(result_row(result))  # it may have died before its row was written
         return result
 
-    def add(self, result: EvalResult, predictions: Predictions) -> None:
-        """Keep a result; one that another process added meanwhile stays."""
+    def name_for(self, model: str, key: str) -> str:
+        """The name of a model in the table: its own, or with its key where another result bears that."""
+        taken = {
+            row["model"] for row in read_table(self.path / TABLE) if row.get("key") != key and not row.get("error")
+        }
+        return f"{model}@{key[:6]}" if model in taken else model
+
+    def add(self, result: EvalResult, predictions: Predictions, logits: Array | None = None) -> None:
+        """Keep a result; one that another process added meanwhile stays.
+
+        Args:
+            result: The result.
+            predictions: What was answered.
+            logits: ``(N, C)`` in the order of the result's labels, for ``logits.npz``.
+        """
+        self._begin()
         target = self.path / MODELS / result.key
         with self._lock:
             if not target.exists():
                 with new_folder(target) as temporary:
                     predictions.write(temporary / PREDICTIONS)
+                    if logits is not None:
+                        labels = predictions.scores.labels
+                        np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
                     write_typed(temporary / RESULT, result)
         self._put(result_row(result))
 
     def fail(self, failed: FailedModel) -> None:
         """Keep the reason why a classifier could not be measured; the next evaluation tries again."""
+        self._begin()
         self._put(failed_row(failed))
 
     def rank(self) -> None:

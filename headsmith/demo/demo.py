@@ -5,9 +5,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from ..evaluate import EvalResult, evaluate_classifier
+from ..evaluate import EvalResult, evaluate_classifiers
 from ..export import Bundle, export_classifier
-from ..show import console, interval, percent
+from ..export.accuracy import Share
+from ..show import console
 from ..trainer import FeatureSet, Run, extract, train
 from .glyphs import LARGEST, draw_glyphs
 from .picture import draw_picture
@@ -57,8 +58,8 @@ def run_demo(out: str | Path, *, classes: int | None = None, quick: bool = False
 def _contend(name: str, features: FeatureSet, out: Path) -> Contender:
     run = _train(name, features, out / "runs" / name)
     bundle = _export(run, out / "bundles" / name)
-    result = evaluate_classifier(bundle, data=str(out / "glyphs" / "test"), out=out / "results" / name)
-    return Contender(name, run, bundle, result)
+    results = evaluate_classifiers(bundle, data=str(out / "glyphs" / "test"), out=out / "results" / name)
+    return Contender(name, run, bundle, results[0])
 
 
 def _train(name: str, features: FeatureSet, path: Path) -> Run:
@@ -87,8 +88,8 @@ def _table(contenders: list[Contender]) -> Table:
         result, files = contender.result, contender.bundle.manifest["files"]
         table.add_row(
             contender.name,
-            _accuracy(result.top1, result.top1_interval),
-            _accuracy(result.top5, result.top5_interval),
+            _accuracy(result.top1),
+            _accuracy(result.top5),
             f"{contender.run.record['results']['seconds']:.1f} s",
             " + ".join(str(contender.bundle.manifest["parity"][name]["flips"]) for name in ("model.onnx", "model.ts")),
             f"{files['model.onnx']['bytes'] / 1e6:.1f}",
@@ -100,5 +101,5 @@ def _table(contenders: list[Contender]) -> Table:
     return table
 
 
-def _accuracy(share: float | None, bounds: tuple[float, float] | None) -> str:
-    return f"{percent(share).removesuffix(' %')} ({interval(bounds).replace(' to ', '-')})"
+def _accuracy(share: Share | None) -> str:
+    return "n/a" if share is None else f"{100 * share.value:.1f} ({100 * share.low:.1f}-{100 * share.high:.1f})"

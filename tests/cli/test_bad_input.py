@@ -145,7 +145,7 @@ def test_an_unknown_loss_answers_with_near_names(tiny_run, tmp_path):
         ("extract", "headsmith.trainer.features.filling.gather"),
         ("train", "headsmith.trainer.fitting.fit.label_ranks_of"),
         ("export", "headsmith.export.exporting.prove"),
-        ("evaluate", "headsmith.evaluate.evaluation.measure"),
+        ("evaluate", "headsmith.evaluate.one_classifier.measure"),
     ],
 )
 def test_an_interrupt_in_mid_work_leaves_nothing(command, step, flags, tiny_run, tiny_bundle, tmp_path, monkeypatch):

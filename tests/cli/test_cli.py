@@ -23,7 +23,7 @@ TWINS = {
     "train": headsmith.train,
     "sweep": headsmith.sweep,
     "export": headsmith.export_classifier,
-    "evaluate": headsmith.evaluate_classifier,
+    "evaluate": headsmith.evaluate_classifiers,
     "predict": headsmith.predict,
     "report": headsmith.write_report,
     "compare": headsmith.compare,

@@ -56,19 +56,22 @@ def test_each_command_says_what_matters(project):
     assert "model.ts" in outputs["export"]
     assert "n/a" in outputs["evaluate"]  # top-5 of three classes
     assert "on 15 images, CPUExecutionProvider" in outputs["evaluate"]
+    assert "bee/notes.jpg" in outputs["evaluate"]
 
 
 def test_the_accuracy_is_scikit_learns_from_the_files_own_logits(project):
     root, _, _ = project
-    with np.load(root / "results" / "logits.npz") as saved:
+    (folder,) = (root / "results" / "models").iterdir()
+    with np.load(folder / "logits.npz") as saved:
         logits, labels = saved["logits"], saved["labels"]
-    results = json.loads((root / "results" / "results.json").read_text())
-    assert results["n"] == len(labels) == 15
-    assert results["top1"] == top_k_accuracy_score(labels, logits, k=1, labels=range(3))
-    assert results["top5"] is None
+    results = json.loads((folder / "result.json").read_text())
+    top1 = top_k_accuracy_score(labels, logits, k=1, labels=range(3))
+    assert results["summary"]["n"] == len(labels) == 15
+    assert results["summary"]["top"]["1"]["value"] == top1
+    assert results["summary"]["top"]["5"] is None
     with (root / "results" / "results.csv").open() as file:
         (row,) = csv.DictReader(file)
-    assert float(row["top1"]) == pytest.approx(100 * results["top1"], abs=0.01)
+    assert float(row["top1"]) == pytest.approx(100 * top1, abs=0.01)
 
 
 def test_predict_names_labels(project):
@@ -82,7 +85,9 @@ def test_predict_names_labels(project):
 
 def test_json_is_nothing_but_json(project):
     root, photos, _ = project
-    assert json.loads(run("evaluate", root / "bundle", "--data", photos / "test", "--json"))["n"] == 15
+    found = json.loads(run("evaluate", root / "bundle", "--data", photos / "test", "--k", "1,2", "--json"))
+    assert found["models"][0]["summary"]["n"] == found["data"]["n"] - 1 == 15
+    assert list(found["models"][0]["summary"]["top"]) == ["1", "2"]
 
 
 def test_a_second_extraction_finds_the_first(project, tiny_backbone):

@@ -1,7 +1,6 @@
-"""Evaluation of the exported file: the numbers are those of its own logits."""
+"""Evaluation of exported files: the numbers are those of their own logits."""
 
 import csv
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -10,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from sklearn.metrics import top_k_accuracy_score
+from sklearn.metrics import log_loss, top_k_accuracy_score
+from statsmodels.stats.contingency_tables import mcnemar
 
 import headsmith.evaluate.measurement as measurement
-from headsmith.evaluate import evaluate_classifier
-from headsmith.evaluate.old_result import doubts
+import headsmith.evaluate.one_classifier as one_classifier
+from headsmith.evaluate import evaluate_classifiers, load_results
+from headsmith.evaluate.metrics import summarize
 from headsmith.export import Bundle, export_classifier
 from headsmith.models import InputError
-from headsmith.models.images import UnreadableImage
 from headsmith.trainer import extract, train
 
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]
@@ -36,115 +36,212 @@ def images(image_folder, tiny_bundle):
 
 @pytest.fixture(scope="module")
 def evaluated(tiny_bundle, images, tmp_path_factory):
+    """Two models: a bundle's ONNX file and its TorchScript file, called model."""
     out = tmp_path_factory.mktemp("results")
-    return evaluate_classifier(tiny_bundle.path, data=images, out=out, batch_size=8, save_logits=True), out
+    models = [tiny_bundle.path, tiny_bundle.path / "model.ts"]
+    return evaluate_classifiers(models, data=images, out=out, batch_size=8, k=(1, 3, 5), save_logits=True)
+
+
+def logits_of(results, which=0):
+    return np.load(results.path / "models" / results[which].key / "logits.npz")
+
+
+def rows_of(path):
+    with (path / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_accuracies_are_scikit_learns_of_the_files_own_logits(evaluated):
-    result, out = evaluated
-    saved = np.load(out / "logits.npz")
+    result, saved = evaluated["tiny"], logits_of(evaluated, "tiny")
     assert saved["logits"].shape == (42, 6)
-    for k, found in ((1, result.top1), (5, result.top5)):
+    for k in (1, 3, 5):
+        found = result.summary.top[k].value
         assert found == top_k_accuracy_score(saved["labels"], saved["logits"], k=k, labels=range(6))
-    assert 0 < result.top1 < 1
+    probabilities = torch.from_numpy(saved["logits"]).double().softmax(1).numpy()
+    assert result.summary.nll == pytest.approx(log_loss(saved["labels"], probabilities, labels=range(6)))
+    assert 0 < result.top1.value < 1
     assert result.n == 42
 
 
 def test_nothing_depends_on_the_batch_size(tiny_bundle, images, evaluated):
-    other = evaluate_classifier(tiny_bundle, data=str(images), batch_size=64)
-    assert (other.n, other.top1, other.top5) == (evaluated[0].n, evaluated[0].top1, evaluated[0].top5)
+    other = evaluate_classifiers(tiny_bundle, data=str(images), batch_size=64)[0]
+    assert (other.n, other.top1, other.top5) == (evaluated["tiny"].n, evaluated["tiny"].top1, evaluated["tiny"].top5)
 
 
 def test_the_table_has_timms_columns_first_in_per_cent(evaluated):
-    result, out = evaluated
-    with (out / "results.csv").open(newline="") as file:
-        (row,) = csv.DictReader(file)
+    result = evaluated["tiny"]
+    row = next(row for row in rows_of(evaluated.path) if row["model"] == "tiny")
     assert list(row)[: len(TIMM)] == TIMM
-    assert float(row["top1"]) == pytest.approx(100 * result.top1, abs=1e-4)
+    assert float(row["top1"]) == pytest.approx(100 * result.top1.value, abs=1e-4)
     assert float(row["top1"]) + float(row["top1_err"]) == pytest.approx(100)
-    assert float(row["top5_low"]) == pytest.approx(100 * result.top5_interval[0], abs=1e-4)
+    assert float(row["top5_low"]) == pytest.approx(100 * result.top5.low, abs=1e-4)
     assert (row["img_size"], row["crop_pct"], row["interpolation"]) == ("32", "0.97", "bilinear")
+    assert (row["provider"], row["nodes_elsewhere"]) == ("CPUExecutionProvider", "0")
 
 
-def test_the_record_holds_everything(evaluated, tiny_bundle):
-    result, out = evaluated
-    record = json.loads((out / "results.json").read_text())
-    assert record == json.loads(json.dumps(dataclasses.asdict(result)))
-    assert record["provider"] == "CPUExecutionProvider"
-    assert record["model_sha256"] == tiny_bundle.manifest["files"]["model.onnx"]["sha256"]
-    assert record["preprocessing_sha256"] == tiny_bundle.preprocessing.digest
-    assert record["images_per_second"] >= record["images_per_second_overall"] > 0
+def test_two_models_are_compared_row_by_row(evaluated):
+    assert {row["model"]: row["tied"] for row in rows_of(evaluated.path)} == {"tiny": "True", "model": "True"}
+    first, second = evaluated.standings()
+    correct = evaluated.correct()
+    table = np.zeros((2, 2))
+    np.add.at(table, tuple(1 - correct[name].astype(int) for name in (first.name, second.name)), 1)
+    assert second.behind_best.p == pytest.approx(mcnemar(table, exact=True).pvalue)
+
+
+def test_the_result_holds_everything(evaluated, tiny_bundle):
+    result = evaluated["tiny"]
+    assert result.setup.preprocessing_sha256 == tiny_bundle.preprocessing.digest
+    assert result.setup.parameters == tiny_bundle.manifest["parameters"]
+    assert result.setup.nodes["CPUExecutionProvider"] > 10
+    assert result.speed.images_per_second >= result.speed.images_per_second_overall > 0
+    assert 0 < result.speed.latency.p50 <= result.speed.latency.p90 <= result.speed.latency.p99
+    assert result.speed.decoded_per_second > 0
+    assert result.labels == list(tiny_bundle.class_names)
+    assert load_results(evaluated.path).data.class_names == sorted(tiny_bundle.class_names)
 
 
 def test_predictions_are_in_the_order_of_the_data(evaluated):
-    result, out = evaluated
-    with (out / "predictions.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    saved = np.load(out / "logits.npz")
-    assert [row["id"] for row in rows] == saved["ids"].tolist() == sorted(saved["ids"].tolist())
-    assert sum(row["rank"] == "1" for row in rows) / len(rows) == result.top1
-    assert all((row["rank"] == "1") == (row["label1"] == row["label"]) for row in rows)
+    result, predictions, saved = evaluated["tiny"], evaluated.predictions("tiny"), logits_of(evaluated, "tiny")
+    assert predictions.ids == saved["ids"].tolist() == sorted(saved["ids"].tolist())
+    assert [result.labels[label] for label in predictions.scores.labels] == [
+        one.split("/")[0] for one in predictions.ids
+    ]
+    assert summarize(predictions.scores).top[1] == result.top1
     probabilities = torch.from_numpy(saved["logits"]).softmax(1).max(1).values.numpy()
-    np.testing.assert_allclose([float(row["score1"]) for row in rows], probabilities, atol=1e-6)
+    np.testing.assert_allclose(predictions.scores.confidences, probabilities, atol=1e-6)
+    with Image.open(Path(evaluated.data.name, predictions.ids[3])) as expected:
+        assert evaluated.image(predictions.ids[3]).tobytes() == expected.convert("RGB").tobytes()
+
+
+def test_what_was_measured_is_not_measured_again(tiny_bundle, images, evaluated, monkeypatch):
+    monkeypatch.setattr(one_classifier, "measure", pytest.fail)
+    again = evaluate_classifiers(
+        tiny_bundle, data=images, out=evaluated.path, batch_size=8, k=(1, 3, 5), save_logits=True
+    )
+    assert again["tiny"].setup == evaluated["tiny"].setup
+    assert len(rows_of(evaluated.path)) == 2
+
+
+def test_a_model_that_fails_stays_in_the_table(tiny_bundle, images, tmp_path, onnx_file):
+    copy = shutil.copytree(tiny_bundle.path, tmp_path / "copy")
+    (copy / "model.onnx").write_bytes((copy / "model.onnx").read_bytes()[:1000])
+    results = evaluate_classifiers([copy, tiny_bundle.path], data=images, out=tmp_path / "out")
+    assert [result.model for result in results] == ["tiny"]
+    (failed,) = results.failed
+    assert (failed.model, failed.source) == ("copy", str(copy))
+    assert "model.onnx: 1000 bytes" in failed.error
+    assert [row["error"] != "" for row in rows_of(results.path)] == [True, False]
+
+
+def test_no_model_that_works(tiny_bundle, images, tmp_path):
+    copy = shutil.copytree(tiny_bundle.path, tmp_path / "copy")
+    (copy / "model.onnx").write_bytes((copy / "model.onnx").read_bytes()[:1000])
+    with pytest.raises(InputError, match=r"model\.onnx: 1000 bytes"):
+        evaluate_classifiers(copy, data=images)
 
 
 def test_results_are_written_without_being_asked(tiny_bundle, images):
-    result = evaluate_classifier(tiny_bundle, data=images)
-    assert result.out == str(Path("results", tiny_bundle.path.name))
-    assert {path.name for path in Path(result.out).iterdir()} == {"results.json", "results.csv", "predictions.csv"}
+    results = evaluate_classifiers(tiny_bundle, data=images)
+    assert results.path == Path("results", "-".join(images.parts[-2:]))
+    files = {str(path.relative_to(results.path)) for path in results.path.rglob("*") if path.is_file()}
+    key = results[0].key
+    kept = {"results.csv", "data.json", f"models/{key}/result.json", f"models/{key}/predictions.parquet"}
+    assert files - {".lock"} == kept
 
 
 def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundle):
-    result = evaluate_classifier(tiny_bundle, data=tiny_run.record["features"]["source"]["source"])
+    results = evaluate_classifiers(tiny_bundle, data=tiny_run.record["features"]["source"]["source"])
+    result = results[0]
     assert result.n == 12
     card = tiny_bundle.manifest["accuracy"]["model.onnx"]
-    assert (result.top1, result.top5) == (card["top1"]["value"], card["top5"]["value"])
+    assert (result.top1.value, result.top5.value) == (card["top1"]["value"], card["top5"]["value"])
+    assert results.image(results.predictions(0).ids[0]).size == (40, 40)
 
 
-def test_a_head_alone_is_scored_on_a_feature_set(tiny_run, tmp_path):
+def test_a_head_alone_is_scored_on_a_feature_set(tiny_run, tiny_bundle, tmp_path):
     bundle = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
-    result = evaluate_classifier(bundle, data=tiny_run.record["features"]["path"], out=tmp_path / "out")
-    test = tiny_run.record["results"]["test"]
-    assert (result.n, result.top1, result.top5) == (12, test["top1"], test["top5"])
-    assert result.image_size is None
+    features = tiny_run.record["features"]["path"]
+    results = evaluate_classifiers([bundle.path, tiny_bundle.path], data=features, out=tmp_path / "out")
+    result, test = results["head"], tiny_run.record["results"]["test"]
+    assert (result.n, result.top1.value, result.top5.value) == (12, test["top1"], test["top5"])
+    assert (result.setup.image_size, result.speed.decoded_per_second) == (None, None)
+    assert "is a feature set, which only heads" in results.failed[0].error
 
 
 def test_a_class_that_training_never_saw(tiny_bundle, image_folder, tmp_path):
     data = image_folder({"cat": 2, "gnus": 2})
-    with pytest.raises(InputError, match=r"class 'gnus' is not among the 6 labels .* did you mean gnu\?"):
-        evaluate_classifier(tiny_bundle, data=data, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="such as 'gnus'; did you mean gnu"):
+        evaluate_classifiers(tiny_bundle, data=data, out=tmp_path / "out")
 
 
-def test_unreadable_images_are_left_out_and_listed(tiny_bundle, image_folder, tmp_path):
+def test_unreadable_images_are_left_out_and_listed(tiny_bundle, image_folder):
     data = image_folder({"cat": 3, "dog": 2})
     (data / "cat" / "001.png").write_bytes((data / "cat" / "001.png").read_bytes()[:100])
-    result = evaluate_classifier(tiny_bundle, data=data)
+    result = evaluate_classifiers(tiny_bundle, data=data)[0]
     assert result.n == 4
     assert [entry["id"] for entry in result.unreadable] == ["cat/001.png"]
-    with pytest.raises(UnreadableImage, match=r"cat/001\.png"):
-        evaluate_classifier(tiny_bundle, data=data, strict=True)
+    with pytest.raises(InputError, match=r"cat/001\.png"):
+        evaluate_classifiers(tiny_bundle, data=data, strict=True, out="strict")
+
+
+def test_images_that_are_there_twice_are_counted(tiny_bundle, image_folder):
+    data = image_folder({"cat": 3, "dog": 2})
+    for name in ("dog/copy.png", "dog/again.png"):
+        shutil.copy(data / "cat" / "001.png", data / name)
+    result = evaluate_classifiers(tiny_bundle, data=data)[0]
+    assert (result.n, result.duplicates) == (7, 2)
 
 
 def test_no_readable_image(tiny_bundle, image_folder):
     data = image_folder({"cat": 1})
     (data / "cat" / "000.png").write_text("text")
     with pytest.raises(InputError, match="none of the 1 held-out inputs could be read"):
-        evaluate_classifier(tiny_bundle, data=data)
+        evaluate_classifiers(tiny_bundle, data=data)
 
 
-def test_a_truncated_model(tiny_bundle, images, tmp_path):
-    copy = shutil.copytree(tiny_bundle.path, tmp_path / "copy")
-    (copy / "model.onnx").write_bytes((copy / "model.onnx").read_bytes()[:1000])
-    with pytest.raises(InputError, match=r"model\.onnx: 1000 bytes"):
-        evaluate_classifier(copy, data=images)
+def test_a_subset_of_the_classes_has_figures_of_its_own(tiny_bundle, images, evaluated, tmp_path):
+    """ImageNet-A and -R have 200 of the 1000 classes: accuracy among all and among those are two figures."""
+    data = tmp_path / "two"
+    for name in ("cat", "hen"):
+        shutil.copytree(images / name, data / name)
+    result = evaluate_classifiers(tiny_bundle, data=data, out=tmp_path / "out", save_logits=True)[0]
+    saved = np.load(tmp_path / "out" / "models" / result.key / "logits.npz")
+    assert result.labels == ["cat", "hen", "dog", "emu", "fox", "gnu"]
+    assert result.top1.value == (saved["logits"].argmax(1) == saved["labels"]).mean()
+    assert result.subset.top[1].value == (saved["logits"][:, :2].argmax(1) == saved["labels"]).mean()
+    assert result.subset.top[1].value >= result.top1.value
+    (row,) = rows_of(tmp_path / "out")
+    assert float(row["top1_of_2"]) == pytest.approx(100 * result.subset.top[1].value, abs=1e-3)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 def test_cuda_without_cuda(tiny_bundle, images, tmp_path):
     with pytest.raises(InputError, match="--provider"):
-        evaluate_classifier(tiny_bundle, data=images, provider="cuda", out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        evaluate_classifiers(tiny_bundle, data=images, provider="cuda", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"k": (0, 5)}, "--k: 0 found"),
+        ({"batch_size": 0}, "--batch-size: 0"),
+        ({"threads": 0}, "--threads: 0"),
+        ({"provider": "tpu"}, "--provider tpu"),
+        ({"against": "jax"}, "--against jax"),
+        ({"group_column": "camera"}, "--group-column: .* has no columns"),
+    ],
+)
+def test_options_that_mean_nothing(tiny_bundle, images, asked, said):
+    with pytest.raises(InputError, match=said):
+        evaluate_classifiers(tiny_bundle, data=images, **asked)
+    assert not Path("results").exists()
+
+
+def test_nodes_that_the_provider_does_not_run(tiny_bundle, images, monkeypatch, tmp_path):
+    monkeypatch.setattr(one_classifier, "misplaced_nodes", lambda *_: ["TopK", "Softmax", "TopK"])
+    with pytest.raises(InputError, match=r"3 nodes \(Softmax, TopK\) do not run on .* --allow-fallback"):
+        evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)
+    assert evaluate_classifiers(tiny_bundle, data=images, out=tmp_path, allow_fallback=True)[0].n == 42
 
 
 def test_fewer_classes_than_5(image_folder, tiny_backbone, tmp_path):
@@ -152,15 +249,11 @@ def test_fewer_classes_than_5(image_folder, tiny_backbone, tmp_path):
     features = extract(data, out=tmp_path / "features", **tiny_backbone._asdict())
     run = train(features, out=tmp_path / "run", epochs=5, device="cpu")
     bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True)
-    result = evaluate_classifier(bundle, data=tmp_path / "features", out=tmp_path / "out")
-    assert (result.top5, result.top5_interval) == (None, None)
-    assert json.loads((tmp_path / "out" / "results.json").read_text())["top5"] is None
+    results = evaluate_classifiers(bundle, data=tmp_path / "features", out=tmp_path / "out")
+    assert results[0].top5 is None
+    assert rows_of(tmp_path / "out")[0]["top5"] == ""
+    assert results.predictions(0).scores.topk_indices.shape[1] == 3
     assert "not applicable" in (tmp_path / "bundle" / "README.md").read_text()
-    assert (
-        (tmp_path / "out" / "predictions.csv")
-        .read_text()
-        .startswith("id,label,rank,label1,score1,label2,score2,label3")
-    )
 
 
 def test_nan_is_wrong_and_said(tiny_bundle, images, monkeypatch, tmp_path):
@@ -172,55 +265,55 @@ def test_nan_is_wrong_and_said(tiny_bundle, images, monkeypatch, tmp_path):
         return outputs, seconds
 
     monkeypatch.setattr(measurement, "_timed", damaged)
-    result = evaluate_classifier(tiny_bundle, data=images, out=tmp_path)
-    assert (result.top1, result.top5, result.not_finite) == (0, 0, 42)
+    results = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)
+    result = results[0]
+    assert (result.top1.value, result.top5.value, result.not_finite) == (0, 0, 42)
     assert "42 inputs have NaN or infinite logits" in result.flags
-    with (tmp_path / "predictions.csv").open(newline="") as file:
-        assert {row["rank"] for row in csv.DictReader(file)} == {""}
-
-
-def quiet(**changes):
-    usual = {
-        "top1_low": 0.5,
-        "num_classes": 1000,
-        "predicted_share": 0.01,
-        "label_share": 0.01,
-        "not_finite": 0,
-        "inconsistent": 0,
-        "trained_on": False,
-    }
-    return doubts(**(usual | changes))
-
-
-def test_doubts():
-    assert quiet() == []
-    assert "chance level" in quiet(top1_low=0.001)[0]
-    assert quiet(top1_low=0.002) == []
-    assert quiet(predicted_share=0.95) == ["one class takes 95% of the predictions"]
-    assert quiet(predicted_share=0.95, label_share=0.94) == []
-    assert "against the file's own logits" in quiet(inconsistent=3)[0]
+    assert set(results.predictions(0).scores.topk_indices[:, 0]) == {-1}
 
 
 def test_a_file_of_another_order_is_scored_by_name(tiny_bundle, images, evaluated, tmp_path):
-    """The data's classes in another order than the labels': same folder names, same accuracy."""
+    """The data's classes in another order than the labels': same folder names, same answers."""
     data = tmp_path / "split"
     shutil.copytree(images, data / "test", ignore=shutil.ignore_patterns("cat"))
     shutil.copytree(images, data / "train")
-    result = evaluate_classifier(Bundle.load(tiny_bundle.path), data=data, out=tmp_path / "out")
-    with (tmp_path / "out" / "predictions.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert all(row["id"].split("/")[1] == row["label"] for row in rows)
-    with (evaluated[1] / "predictions.csv").open(newline="") as file:
-        before = {row["id"]: row["label1"] for row in csv.DictReader(file)}
-    assert {row["id"].removeprefix("test/"): row["label1"] for row in rows}.items() <= before.items()
-    assert result.n == 35
+    results = evaluate_classifiers(Bundle.load(tiny_bundle.path), data=data, out=tmp_path / "out")
+    answers = [
+        {
+            one.removeprefix("test/"): part["tiny"].labels[best]
+            for one, best in zip(found.ids, found.scores.topk_indices[:, 0], strict=True)
+        }
+        for part in (results, evaluated)
+        for found in [part.predictions("tiny")]
+    ]
+    assert answers[0].items() <= answers[1].items()
+    assert results[0].n == 35
 
 
 def test_training_images_are_doubted(image_folder, tiny_backbone, tmp_path):
     images = image_folder({split: {"cat": 6, "dog": 6} for split in ("train", "val", "test")})
     features = extract(images, out=tmp_path / "features", **tiny_backbone._asdict())
     bundle = export_classifier(train(features, out=tmp_path / "run", epochs=2), out=tmp_path / "bundle")
-    seen = evaluate_classifier(bundle, data=images / "train")
-    unseen = evaluate_classifier(bundle, data=images / "test")
+    seen = evaluate_classifiers(bundle, data=images / "train")[0]
+    unseen = evaluate_classifiers(bundle, data=images / "test")[0]
     assert [flag for flag in seen.flags if "trained on these images" in flag]
     assert not [flag for flag in unseen.flags if "trained on" in flag]
+
+
+def test_the_same_classifier_under_torch(tiny_bundle, images, tmp_path):
+    result = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path, against="torch")[0]
+    assert result.against.runtime.startswith("torch")
+    assert (result.against.equal, result.against.different, result.against.flipped) == (42, 0, [])
+    assert result.against.difference.difference == 0
+    assert result.against.max_abs_difference < 1e-3
+    head = tiny_bundle.path / "model.ts"
+    with pytest.raises(InputError, match=r"--against torch: .*model\.ts has no file for torch"):
+        evaluate_classifiers(head, data=images, out=tmp_path, against="torch")
+
+
+def test_speed_at_many_batch_sizes(tiny_bundle, image_folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(one_classifier, "THOROUGH", one_classifier.THOROUGH.__class__(0.01, 5, (1, 2, 128)))
+    results = evaluate_classifiers(tiny_bundle, data=image_folder({"cat": 3}), out=tmp_path, speed=True)
+    assert list(results[0].speed.throughput) == [1, 2, 128]
+    assert float(rows_of(tmp_path)[0]["images_per_second_at_128"]) > 0
+    json.loads((tmp_path / "models" / results[0].key / "result.json").read_text())

@@ -139,13 +139,15 @@ def test_a_table_of_an_older_version_keeps_every_value(tmp_path):
 
 
 def test_another_held_out_set_needs_another_folder(tmp_path):
-    ResultsFolder(tmp_path, DATA)
+    ResultsFolder(tmp_path, DATA).fail(FailedModel("a", "a.onnx", "no room", ""))
     other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
     with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another --out"):
         ResultsFolder(tmp_path, other)
 
 
 def test_damaged_files_are_named(tmp_path):
+    ResultsFolder(tmp_path / "new", DATA)
+    assert not (tmp_path / "new").exists()
     with pytest.raises(InputError, match="holds no results"):
         load_results(tmp_path)
     folder = ResultsFolder(tmp_path, DATA)

@@ -18,7 +18,7 @@ from google.protobuf import text_format
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
-from headsmith.evaluate import evaluate_classifier, predict
+from headsmith.evaluate import evaluate_classifiers, predict
 from headsmith.export import Bundle, Classifier, export_classifier, open_model
 from headsmith.export.decoding import WARNING
 from headsmith.export.formats import FORMATS
@@ -184,7 +184,7 @@ def test_nearness_to_pil_is_reported(whole):
 
 def test_whole_images_are_evaluated_and_predicted(whole, every, photos, tiny_run, tmp_path):
     source = tiny_run.record["features"]["source"]["source"]
-    assert evaluate_classifier(whole, data=source, out=tmp_path / "results").n == 12
+    assert evaluate_classifiers(whole, data=source, out=tmp_path / "results")[0].n == 12
     found, expected = predict(whole, photos), predict(every, photos)
     assert [one.labels for one in found] == [one.labels for one in expected]
 

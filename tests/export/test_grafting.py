@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 import torch
 
-from headsmith.evaluate import evaluate_classifier, predict
+from headsmith.evaluate import evaluate_classifiers, predict
 from headsmith.export import Classifier, export_classifier, file_info, graft, open_model
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.onnx_format import write_onnx
@@ -63,8 +63,8 @@ def test_the_new_file_is_the_old_one_up_to_its_last_layer_and_then_the_head(zoo,
 
 
 def test_it_is_an_ordinary_bundle(run, bundle, tmp_path):
-    result = evaluate_classifier(bundle, data=run.record["features"]["source"]["source"], out=tmp_path / "results")
-    assert result.top1 == run.record["results"]["test"]["top1"] > 0.5
+    (result,) = evaluate_classifiers(bundle, data=run.record["features"]["source"]["source"], out=tmp_path / "results")
+    assert result.top1.value == run.record["results"]["test"]["top1"] > 0.5
     image = next(Path(run.record["features"]["source"]["source"]).rglob("*.png"))
     assert set(predict(bundle, [image])[0].labels) < set(CLASSES)
     parity = bundle.manifest["parity"]["model.onnx"]

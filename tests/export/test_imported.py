@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
 
-from headsmith.evaluate import evaluate_classifier
+from headsmith.evaluate import evaluate_classifiers
 from headsmith.export import Bundle, export_classifier
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, import_features, train
@@ -36,8 +36,8 @@ def test_a_head_without_a_backbone_is_exported_and_answers_as_it_was_trained(run
     assert bundle.manifest["backbone"] is None
     assert "not named (the features were imported)" in (bundle.path / "README.md").read_text()
     assert json.loads(session.get_modelmeta().custom_metadata_map["preprocessing"]) is None
-    result = evaluate_classifier(Bundle.load(bundle.path), data=features.path)
-    assert (result.n, result.top1) == (test["n"], pytest.approx(test["top1"]))
+    (result,) = evaluate_classifiers(Bundle.load(bundle.path), data=features.path)
+    assert (result.n, result.top1.value) == (test["n"], pytest.approx(test["top1"]))
 
 
 def test_without_a_backbone_there_is_no_classifier_of_images(run, tmp_path):

@@ -46,6 +46,12 @@ def list_folder(root: Path) -> Listing:
     return Listing({"source": str(root)}, names, samples, bool(splits), lambda sample: root / sample.id)
 
 
+def image_files(folder: Path) -> list[str]:
+    """Paths of all images under a folder, whatever the folders between, relative to it, in the order of file names."""
+    found = [path.relative_to(folder) for path in _walk(folder) if _is_image(path)]
+    return [_text(path.as_posix(), path) for path in sorted(found, key=lambda path: (path.name, path))]
+
+
 def _split_folders(root: Path) -> dict[str, str]:
     """The folders that hold splits, by split; none where a class only happens to be called ``train``."""
     named = [path for path in _folders(root) if split_called(path.name)]

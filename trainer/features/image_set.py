@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -63,14 +63,21 @@ class ImageSet:
         image that changed in place never passes. It costs one read of the files, less than decoding them does.
         """
         digest = hashlib.sha256(json.dumps(self.class_names).encode())
-        with progress("Hashing images", len(self), "images") as advance:
-            for sample, content in zip(self.samples, self._hashes(), strict=True):
-                digest.update(json.dumps([sample.id, sample.label, sample.split, content]).encode())
-                advance(1)
+        for sample, content in zip(self.samples, self.hashes, strict=True):
+            digest.update(json.dumps([sample.id, sample.label, sample.split, content]).encode())
         return digest.hexdigest()
 
-    def _hashes(self) -> Iterator[str | None]:
-        return ordered_map(lambda sample: _hash(self.content, sample), self.samples, default_workers(), ahead=256)
+    @cached_property
+    def hashes(self) -> list[str | None]:
+        """SHA-256 of every image's bytes, or ``None`` where there are none to read."""
+        found: list[str | None] = []
+        with progress("Hashing images", len(self), "images") as advance:
+            for content in ordered_map(
+                lambda sample: _hash(self.content, sample), self.samples, default_workers(), ahead=256
+            ):
+                found.append(content)
+                advance(1)
+        return found
 
 
 def _hash(content: Callable[[Sample], Path | bytes], sample: Sample) -> str | None:

@@ -1,0 +1,195 @@
+"""What classifiers are measured on: labelled images or features that no training saw."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ..export.held_out import HeldOut, HeldOutImages, held_out_features, same_source
+from ..export.runtime import Array, Model
+from ..models.errors import InputError
+from ..models.files import sha256_json
+from ..trainer.features.datasets_source import load
+from ..trainer.features.feature_set import FORMAT, MANIFEST, FeatureSet
+from ..trainer.features.image_set import ImageSet, open_images
+from .truth import class_names_of, labelled_by, renamed
+from .zoo import Candidate, match_names
+
+
+@dataclass(frozen=True)
+class HeldOutData:
+    """A held-out set, before any classifier.
+
+    Attributes:
+        source: The keyword arguments of `open_data` that open it again.
+        images: The images, or ``None``.
+        features: The feature set whose test split it is, or ``None``.
+        sets: ``(N, L)`` int64, the right classes of each image, -1 where it has fewer; ``None`` where each has one.
+        groups: The group of each image, or ``None``.
+        notes: What was found on the way, in words.
+    """
+
+    source: dict[str, Any]
+    images: ImageSet | None = None
+    features: FeatureSet | None = None
+    sets: Array | None = None
+    groups: list[str] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Where it comes from."""
+        return str(self.features.path if self.features else self._images.source["source"])
+
+    @property
+    def class_names(self) -> list[str]:
+        """Its classes, in its order."""
+        return self.features.class_names if self.features else self._images.class_names
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def ids(self) -> list[str]:
+        """Its sample ids, in order."""
+        return self.features.ids("test") if self.features else [sample.id for sample in self._images.samples]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over classes, ids, labels and contents."""
+        own = self.features.fingerprint if self.features else self._images.fingerprint
+        further = {"sets": None if self.sets is None else self.sets.tolist(), "groups": self.groups}
+        return sha256_json([own, further]) if any(further.values()) else own
+
+    @cached_property
+    def duplicates(self) -> int:
+        """Images that repeat an earlier one, byte by byte."""
+        count = Counter(self.images.hashes if self.images else ())
+        return sum(times - 1 for content, times in count.items() if content is not None)
+
+    def matched(self, candidate: Candidate, model: Model, strict: bool) -> HeldOut:
+        """The inputs as a classifier takes them, with its own numbers of the classes.
+
+        Raises:
+            InputError: A class that the classifier does not know, or images for a head alone and the reverse.
+        """
+        if candidate.head_only:
+            return held_out_features(self.features or self.name, model.metadata, candidate.labels)
+        if self.images is None:
+            raise InputError(f"{self.name}: is a feature set, which only heads that were exported alone take")
+        index = match_names(self.class_names, candidate.names, self.name)
+        return HeldOutImages(self.images, index, model.metadata.prepare, strict)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {sample: row for row, sample in enumerate(self.ids)}
+
+    def rows_of(self, ids: Sequence[str]) -> list[int]:
+        """Which inputs have these ids."""
+        return [self._rows[sample] for sample in ids]
+
+    def image(self, sample: str) -> Image.Image:
+        """The image with an id, upright 8-bit RGB.
+
+        Raises:
+            InputError: There is none, or it does not decode.
+        """
+        if self.images is None or sample not in self._rows:
+            raise InputError(f"{self.name}: holds no image {sample}")
+        return self.images.read(self._rows[sample])
+
+    @property
+    def _images(self) -> ImageSet:
+        if self.images is None:
+            raise ValueError("features have no images")
+        return self.images
+
+
+def open_data(
+    data: str | Path,
+    *,
+    truth: str | Path | None = None,
+    class_ids: str | None = None,
+    group_column: str | None = None,
+    image_column: str | None = None,
+    label_column: str | None = None,
+    part: bool = False,
+) -> HeldOutData:
+    """Open a held-out set.
+
+    Args:
+        data: A folder of class folders, all of which are held out; a source with a test split; a `datasets` name; a
+            folder of images, with ``truth``; or a feature set.
+        truth: See `headsmith.evaluate.truth.labelled_by`.
+        class_ids: What numbered classes are called: see `headsmith.evaluate.truth.class_names_of`.
+        group_column: Column of ``truth``, or of a `datasets` source, with a group for each image.
+        image_column: Image column of a `datasets` source.
+        label_column: Label column of a `datasets` source.
+        part: Take the test split that an undivided source got when a head was trained on it.
+
+    Raises:
+        InputError: No such data, nothing in it, or parts that do not fit together.
+    """
+    where = Path(data).expanduser()
+    keys = {"truth": truth, "class_ids": class_ids, "group_column": group_column}
+    keys |= {"image_column": image_column, "label_column": label_column}
+    source: dict[str, Any] = {"data": str(where.resolve() if where.exists() else data), "part": part}
+    source |= {name: _absolute(str(value)) for name, value in keys.items() if value is not None}
+    if _is_feature_set(where):
+        return HeldOutData(source, features=FeatureSet.load(where))
+    if truth is not None:
+        found = labelled_by(Path(truth), where, class_ids, group_column)
+        return HeldOutData(source, found.images, None, found.sets, found.groups, tuple(found.notes))
+    columns = {"image_column": image_column, "label_column": label_column}
+    images = open_images(data, **columns).split("test") if part else open_images(data, **columns, splits=False)
+    if not len(images):
+        raise InputError(f"{data}: no held-out image in it")
+    ids = class_names_of(class_ids)
+    groups = None if group_column is None else _groups(images, data, group_column)
+    return HeldOutData(source, images if ids is None else renamed(images, ids, str(data)), groups=groups)
+
+
+def is_trained_on(data: str | Path, origins: Sequence[Mapping[str, Any]], **columns: str | None) -> bool:
+    """Whether a head was trained on a part of this very source, so that only its held-out part may be measured.
+
+    Args:
+        data: See `open_data`.
+        origins: Manifests of bundles.
+        columns: ``image_column`` and ``label_column`` of `open_data`.
+    """
+    known = [origin for origin in origins if origin["features"]["source"] is not None]
+    return any(same_source(data, origin, dict(columns)) is not None for origin in known)
+
+
+def _absolute(value: str) -> str:
+    return str(Path(value).resolve()) if Path(value).is_file() else value
+
+
+def _is_feature_set(path: Path) -> bool:
+    file = path / MANIFEST
+    return file.is_file() and f'"{FORMAT}"' in file.read_text(encoding="utf-8", errors="replace")
+
+
+def _groups(images: ImageSet, data: str | Path, column: str) -> list[str]:
+    """The group of each image, from a column of a `datasets` source."""
+    if "image_column" not in images.source:
+        raise InputError(f"--group-column: {data} has no columns; name a `datasets` source, or a CSV file with --truth")
+    name, found = load(data)
+    tables = found if isinstance(found, Mapping) else {"train": found}
+    splits = {sample.id.partition("/")[0] for sample in images.samples}
+    values: dict[str, Any] = {}
+    for split, table in tables.items():
+        if column not in table.features:
+            raise InputError(f"{name}: no --group-column {column}; its columns are {', '.join(table.features)}")
+        values[split] = np.asarray(table.with_format(None)[column][:])
+    own = {split: split for split in values}
+    if not splits <= values.keys():
+        from ..trainer.features.samples import by_split
+
+        own = by_split(values, name)
+    return [str(values[own[split]][int(row)]) for split, _, row in (one.id.partition("/") for one in images.samples)]

@@ -1,0 +1,190 @@
+"""One classifier of an evaluation, from its file to its place in the results folder."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from ..export.node_placement import misplaced_nodes, nodes_by_provider
+from ..export.runtime import Array, Model
+from ..models.environment import describe_device, pick_device, versions
+from ..models.errors import HeadsmithError, InputError, ProviderError
+from ..models.files import sha256_json
+from ..models.onnx_session import OrtErrors, short_reason
+from .against import TORCH, torch_twin
+from .data import HeldOutData
+from .doubts import doubts, was_trained_on
+from .measurement import measure
+from .metrics import class_table, confused_pairs, reliability, selective, summarize, summarize_groups
+from .reference import flips, judge
+from .result import EvalResult, FailedModel, Setup
+from .results import Predictions, ResultsFolder
+from .speed import CHEAP, THOROUGH, gpu_memory, measure_speed
+from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
+
+KEPT, CONFUSED = 5, 100
+THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How every classifier of a run is measured."""
+
+    provider: str
+    threads: int
+    batch_size: int
+    k: tuple[int, ...]
+    speed: bool
+    against: str | None
+    allow_fallback: bool
+    save_logits: bool
+    strict: bool
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that means nothing."""
+        if self.against not in (None, TORCH):
+            raise InputError(f"--against {self.against}: not known; expected {TORCH}")
+        for flag, value in (("--batch-size", self.batch_size), ("--k", min(self.k, default=0))):
+            if value < 1:
+                raise InputError(f"{flag}: {value} found, expected at least 1")
+
+
+def evaluate_one(
+    candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: Options
+) -> EvalResult | FailedModel:
+    """Measure one classifier and keep the result, or keep why that failed."""
+    key = _key(candidate, data, options)
+    try:
+        if isinstance(candidate, Failed):
+            raise InputError(candidate.error)
+        found = folder.find(key)
+        if found is not None:
+            return found
+        gpu_before = gpu_memory(options.provider)
+        model = open_candidate(candidate, options.provider, options.threads)
+        result, predictions, logits = _measure(
+            candidate, model, data, folder.name_for(candidate.id, key), key, options, gpu_before
+        )
+    except ProviderError:
+        raise
+    except (HeadsmithError, MemoryError, *OrtErrors) as error:
+        reason = str(error) if isinstance(error, HeadsmithError) else f"{candidate.source}: {short_reason(error)}"
+        failed = FailedModel(candidate.id, candidate.source, reason, key)
+        folder.fail(failed)
+        return failed
+    folder.add(result, predictions, logits)
+    return result
+
+
+def _measure(
+    candidate: Candidate,
+    model: Model,
+    data: HeldOutData,
+    name: str,
+    key: str,
+    options: Options,
+    gpu_before: int | None,
+) -> tuple[EvalResult, Predictions, Array | None]:
+    nodes = _nodes(candidate, model, options)
+    held_out = data.matched(candidate, model, options.strict)
+    suspicions = [] if candidate.head_only else _probed(candidate, model, data, held_out.index)
+    kept = max(KEPT, *options.k)
+    measured = measure(model, held_out, data, options.batch_size, k=kept, keep_logits=options.save_logits)
+    effort = THOROUGH if options.speed else CHEAP
+    speed = measure_speed(model, held_out, measured, options.batch_size, effort, gpu_before)
+    against = None
+    if options.against is not None:
+        twin = torch_twin(candidate, model)
+        other = measure(twin, held_out, data, options.batch_size, k=kept)
+        against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])
+    order = np.concatenate([held_out.index, np.setdiff1d(np.arange(len(candidate.labels)), held_out.index)])
+    scores = measured.scores.renumbered(order)
+    correct, several = scores.correct(), scores.several
+    groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
+    summary = summarize(scores, ks=options.k)
+    result = EvalResult(
+        key=key,
+        model=name,
+        source=candidate.source,
+        labels=[*data.class_names, *(candidate.labels[output] for output in order[len(data.class_names) :])],
+        summary=summary,
+        subset=None if measured.subset is None else summarize(measured.subset, ks=options.k),
+        groups={} if groups is None else summarize_groups(scores, groups, ks=options.k),
+        classes=None if several else class_table(scores),
+        confused=None if several else confused_pairs(scores, limit=CONFUSED),
+        reliability=reliability(scores.confidences, correct),
+        selective=selective(scores.confidences, correct),
+        speed=speed,
+        setup=_setup(candidate, model, data, nodes, options),
+        verdict=None,
+        against=against,
+        flags=[*candidate.notes, *suspicions, *doubts(summary, measured, was_trained_on(data.name, candidate.bundle))],
+        not_finite=measured.not_finite,
+        unreadable=list(held_out.unreadable),
+        duplicates=data.duplicates,
+    )
+    published = candidate.published
+    if published is not None:
+        top5 = None if published.top5 is None else published.top5 / 100
+        result = replace(result, verdict=judge(result.top1, published.top1 / 100, top5, published.source))
+    logits = None if measured.logits is None else measured.logits[:, order]
+    return result, Predictions(measured.ids, scores, groups), logits
+
+
+def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> str:
+    """A hash of everything that can change a result."""
+    about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
+    installed = {name: version for name, version in versions().items() if name in THAT_MATTER}
+    return sha256_json([candidate.id, about, data.fingerprint, vars(options), installed])[:32]
+
+
+def _nodes(candidate: Candidate, model: Model, options: Options) -> dict[str, int]:
+    """Nodes by provider; refuses a file that the provider does not run whole, unless that is allowed."""
+    session = getattr(model, "session", None)
+    if session is None:
+        return {}
+    wrong = [] if options.allow_fallback else misplaced_nodes(session, candidate.path)
+    if wrong:
+        raise InputError(
+            f"{candidate.source}: {len(wrong)} nodes ({', '.join(sorted(set(wrong)))}) do not run on "
+            f"{model.settings['provider']}; allow that with --allow-fallback, or use --provider cpu"
+        )
+    return nodes_by_provider(session)
+
+
+def _probed(candidate: Candidate, model: Model, data: HeldOutData, index: Array) -> list[str]:
+    """What `probe` says of some of the images that have one right class."""
+    if data.sets is not None:
+        return []
+    batches = list(data.matched(candidate, model, strict=False).sample(SAMPLE).batches(SAMPLE))
+    if not batches or len({batch.inputs.shape[1:] for batch in batches}) > 1 or model.metadata.resize:
+        return []
+    return probe(candidate, model, batches[0].inputs, batches[0].labels)
+
+
+def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[str, int], options: Options) -> Setup:
+    recipe = candidate.preprocessing
+    image = recipe if not candidate.head_only else None
+    return Setup(
+        file=candidate.path.name,
+        bytes=candidate.bytes,
+        parameters=candidate.parameters,
+        image_size=image.crop_size[0] if image else None,
+        crop_pct=recipe.crop_pct if recipe else None,
+        interpolation=recipe.interpolation if recipe else None,
+        preprocessing=recipe.to_dict() if recipe else None,
+        provider=model.settings["provider"],
+        provider_options=model.settings.get("provider_options", {}),
+        nodes=nodes,
+        threads=model.settings["threads"],
+        runtime=model.settings["runtime"],
+        device=describe_device(pick_device(options.provider)),
+        batch_size=model.metadata.batch_size(options.batch_size),
+        data=data.name,
+        data_sha256=data.fingerprint,
+        model_sha256=candidate.fingerprint,
+        labels_sha256=sha256_json(list(candidate.labels)),
+        preprocessing_sha256=recipe.digest if recipe else "",
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,195 @@
+"""Right classes that stand in a file of their own, for images without class folders around them."""
+
+import csv
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import scipy.io
+
+from ..export.runtime import Array
+from ..models.class_names import imagenet_names
+from ..models.errors import InputError
+from ..trainer.features.folder_source import IMAGE_SUFFIXES, image_files
+from ..trainer.features.image_set import ImageSet
+from ..trainer.features.samples import Sample, listed
+from .metrics import right_classes
+
+IMAGENET = "imagenet-1k"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Images with the classes that a file gives them.
+
+    Attributes:
+        images: The images; where several classes are right, a sample's label is the first of them.
+        sets: ``(N, L)`` int64, the right classes of each image, -1 where it has fewer; ``None`` where each has one.
+        groups: The group of each image, or ``None``.
+        notes: What does not fit together, in words.
+    """
+
+    images: ImageSet
+    sets: Array | None
+    groups: list[str] | None
+    notes: list[str]
+
+
+class _Row(NamedTuple):
+    file: str
+    classes: list[str]
+    group: str | None
+
+
+def labelled_by(truth: Path, root: Path, class_ids: str | None, group_column: str | None) -> Labelled:
+    """Give classes to the images under a folder.
+
+    Args:
+        truth: A CSV file with a file name and a class a row, with or without a heading; a text file with a class a
+            line, in the order of file names (the devkit's ``ILSVRC2012_validation_ground_truth.txt``); or a JSON list
+            with the places of the right classes of each image, in that order (ReaL's ``real.json``).
+        root: The folder.
+        class_ids: See `class_names_of`; for a JSON list ImageNet's sorted WordNet ids by default.
+        group_column: Column of the CSV file with the group of each image.
+
+    Raises:
+        InputError: Files that do not belong together.
+    """
+    if not root.is_dir():
+        raise InputError(f"{root}: no such folder; --truth says what the images in a folder are")
+    if not truth.is_file():
+        raise InputError(f"{truth}: no such file; expected the classes of the images in {root}")
+    files = image_files(root)
+    if not files:
+        raise InputError(f"{root}: no image in it; expected files ending in {' '.join(sorted(IMAGE_SUFFIXES))}")
+    if truth.suffix == ".csv":
+        rows, notes = _fitting(_csv_rows(truth, group_column), files, truth, root)
+    elif group_column is not None:
+        raise InputError(f"--group-column: {truth} has no columns; expected a CSV file")
+    else:
+        rows, notes = _line_rows(truth, files, root), []
+    ids = class_names_of(class_ids or (IMAGENET if truth.suffix == ".json" else None))
+    if ids is not None:
+        rows = [row._replace(classes=[_named(name, ids, str(truth)) for name in row.classes]) for row in rows]
+    elif all(name.isdecimal() for row in rows for name in row.classes):
+        numbers = {int(name) for row in rows for name in row.classes}
+        based = "; one-based?" if min(numbers) == 1 else ""
+        raise InputError(
+            f"{truth}: classes are the numbers {min(numbers)}..{max(numbers)}{based}; say what they stand for with "
+            "--class-ids: a file with `id name` lines, the devkit's meta.mat, or imagenet-1k"
+        )
+    return _labelled(rows, root, truth, ids, notes)
+
+
+def class_names_of(class_ids: str | None) -> Mapping[str, str] | None:
+    """What numbered classes are called.
+
+    Args:
+        class_ids: ``imagenet-1k``: places among its sorted WordNet ids, from 0; ``meta.mat`` of the devkit; or a text
+            file with ``id name`` a line, or a name a line for the numbers from 0. ``None`` gives ``None``.
+
+    Returns:
+        The name of each id.
+
+    Raises:
+        InputError: No such file, or a line without a name.
+    """
+    if class_ids is None:
+        return None
+    if class_ids == IMAGENET:
+        return {str(place): name for place, name in enumerate((imagenet_names(IMAGENET) or ((),))[0])}
+    path = Path(class_ids)
+    if not path.is_file():
+        raise InputError(f"--class-ids {class_ids}: no such file; expected one with `id name` lines, or {IMAGENET}")
+    if path.suffix == ".mat":
+        synsets = scipy.io.loadmat(path, squeeze_me=True)["synsets"]
+        return {str(entry["ILSVRC2012_ID"]): str(entry["WNID"]) for entry in synsets}
+    lines = [line.split(maxsplit=1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if all(len(line) == 2 and line[0].isdecimal() for line in lines):
+        return {number: name.strip() for number, name in lines}
+    return {str(place): " ".join(line) for place, line in enumerate(lines)}
+
+
+def renamed(images: ImageSet, ids: Mapping[str, str], where: str) -> ImageSet:
+    """The same images with class folders that are numbers called by their names, such as those of ImageNet-V2."""
+    names = [_named(name, ids, where) for name in images.class_names]
+    order = sorted(names)
+    samples = [replace(sample, label=order.index(names[sample.label])) for sample in images.samples]
+    return replace(images, class_names=order, samples=samples)
+
+
+def _named(number: str, ids: Mapping[str, str], where: str) -> str:
+    if number not in ids:
+        raise InputError(
+            f"{where}: class {number} is not among the {len(ids)} ids of --class-ids; expected one of them"
+        )
+    return ids[number]
+
+
+def _csv_rows(path: Path, group_column: str | None) -> list[_Row]:
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.reader(file) if line]
+    heading = lines[0] if lines and Path(lines[0][0]).suffix.lower() not in IMAGE_SUFFIXES else []
+    if group_column is not None and group_column not in heading:
+        raise InputError(
+            f"{path}: --group-column {group_column} is not among its columns: {', '.join(heading) or 'none'}"
+        )
+    place = None if group_column is None else heading.index(group_column)
+    rows = lines[1:] if heading else lines
+    if not rows or any(len(row) < 2 for row in rows):
+        raise InputError(f"{path}: expected a file name and a class in every row, found {rows[:1] or 'none'}")
+    return [_Row(row[0], [_first_box(row[1])], None if place is None else row[place]) for row in rows]
+
+
+def _first_box(text: str) -> str:
+    """``n01978287 85 1 499 272``, as Kaggle writes a class with its box, without the box."""
+    return text.split(" ", maxsplit=1)[0] if re.match(r"n\d{8} ", text) else text
+
+
+def _fitting(rows: list[_Row], files: Sequence[str], truth: Path, root: Path) -> tuple[list[_Row], list[str]]:
+    """The rows whose image is there, by path, name or stem, in the order of the images; and what is missing."""
+    known: dict[str, str] = {}
+    for file in files:
+        known |= {key: file for key in (file, Path(file).name, Path(file).stem) if key not in known}
+    found = {known[row.file]: row._replace(file=known[row.file]) for row in rows if row.file in known}
+    gone = [row.file for row in rows if row.file not in known]
+    bare = [file for file in files if file not in found]
+    if not found:
+        raise InputError(f"{truth}: none of its {len(rows)} files is in {root}, such as {rows[0].file}")
+    notes = [f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}"] if gone else []
+    notes += [f"{len(bare)} images have no row in {truth.name} and are left out: {listed(bare)}"] if bare else []
+    return [found[file] for file in files if file in found], notes
+
+
+def _line_rows(path: Path, files: Sequence[str], root: Path) -> list[_Row]:
+    """One entry an image, in the order of file names."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        lists = json.loads(text) if path.suffix == ".json" else [[line.strip()] for line in text.splitlines()]
+        classes = [[str(name) for name in names] for names in lists]
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: expected a JSON list with a list of classes for each image ({error})") from None
+    if len(classes) != len(files):
+        raise InputError(
+            f"{path}: {len(classes)} labels for the {len(files)} images in {root}; expected one an image, in the order "
+            "of file names"
+        )
+    return [_Row(file, names, None) for file, names in zip(files, classes, strict=True)]
+
+
+def _labelled(
+    rows: Sequence[_Row], root: Path, truth: Path, ids: Mapping[str, str] | None, notes: list[str]
+) -> Labelled:
+    several = any(len(row.classes) != 1 for row in rows)
+    names = sorted(set(ids.values()) if several and ids else {name for row in rows for name in row.classes})
+    index = {name: place for place, name in enumerate(names)}
+    sets = [[index[name] for name in row.classes] for row in rows]
+    samples = [Sample(row.file, right[0] if right else 0, "test") for row, right in zip(rows, sets, strict=True)]
+    images = ImageSet({"source": str(root)}, names, samples, f"classes from {truth.name}", lambda one: root / one.id)
+    without = sum(not right for right in sets)
+    notes = [*notes, f"{without} images have no right class and are left out"] if without else notes
+    groups = None if rows[0].group is None else [str(row.group) for row in rows]
+    return Labelled(images, right_classes(sets) if several else None, groups, notes)
