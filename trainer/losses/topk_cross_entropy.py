@@ -213,7 +213,7 @@ class TopKCrossEntropy(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move to another device, or change the type of everything but `p_k`, which lower precisions would round."""
         p_k = self.p_k
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.p_k = p_k.to(self.p_k.device)
         return self
 

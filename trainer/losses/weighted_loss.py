@@ -68,7 +68,8 @@ def weighted_loss(
 ) -> Tensor:
     """Dispatch on the form of the labels; arguments as in `topk_cross_entropy`, those that need no tensor checked."""
     check_batch(
-        *logits.shape,
+        len(logits),
+        logits.shape[1],
         logits.device,
         labels,
         p_k,

@@ -66,7 +66,7 @@ def test_p_k_in_16_bits_is_taken_for_what_it_rounds(dtype):
 
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_a_certain_answer_never_costs_less_than_nothing(method):
-    """Not even where p_k sums to a little more than 1, and the gradient does not stop there: -log 1.00005 is below 0."""
+    """Not even where p_k sums to a little more than 1, where -log 1.00005 is below 0; the gradient goes on."""
     logits = (30 * torch.eye(12)[:2] + torch.linspace(0, 1, 12)).requires_grad_()
     options = {"method": method, "distribution": "logistic", "p_k": [0.5, 0.50005], "reduction": "none"}
     losses = topk_cross_entropy(logits, torch.tensor([0, 1]), **options)
