@@ -53,9 +53,9 @@ class Setup:
             f"output {self.background} is a background class and left out": self.background is not None,
             "takes one image at a time": self.batch == 1,
             f"takes batches of {self.batch} only, which are filled up": self.batch not in (None, 1),
-            f"its scores are quantised in steps of {self.scale or 0:g}, so that many are equal": self.quantised and self.scale,
+            f"its scores are quantised in steps of {self.scale or 0:g}, so that many are equal": self.scale is not None,
             "its scores are whole numbers of unknown scale: ranks count, probabilities do not": self.quantised
-            and not self.scale,
+            and self.scale is None,
         }
         return tuple(note for note, holds in found.items() if holds)
 

@@ -33,7 +33,8 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
     Channel orders and normalisations are first tried on `FIRST` images; only where the best of them has more of these
     right than the declared setup is it run on all. Shifted and sorted labels need no further run. What is best is
     compared with the declared setup by McNemar's exact test, at 0.001 by Bonferroni over all that was tried. Of a file
-    that normalises inside only the channels are tried. Answers that are stored beside a file are checked too.
+    that normalises inside only the channels are tried. Fewer than `FEW` images could not tell, and are not run again.
+    Answers that are stored beside a file are checked too.
 
     Args:
         candidate: What is declared.
@@ -49,7 +50,8 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
     best = logits.argmax(axis=1)
     doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
     doubts += stored_doubts(model) if isinstance(model, ForeignModel) else ()
-    setups, orders = _setups(candidate, model), _orders(candidate.names)
+    setups = _setups(candidate, model) if len(pixels) >= FEW else {}
+    orders = _orders(candidate.names)
     answers = {name: order[best] for name, order in orders.items()}
     promising = _promising(setups, pixels[:FIRST], labels[:FIRST], best[:FIRST], size)
     if promising is not None:
