@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,15 @@ def axis(values: Sequence[float], *, log: bool = False, margin: float = 0.05) ->
     if log:
         room = max((high / low) ** margin, 1.1)
         low, high = low / room, high * room
-        decades = math.log10(high / low)
-        ticks = LogLocator(subs=(1.0, 2.0, 5.0) if decades < 3 else (1.0,), numticks=12).tick_values(low, high)
     else:
         room = max((high - low) * margin, 1e-3)
         low, high = low - room, high + room
-        ticks = MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    ticks = _locator(high / low if log else 1).tick_values(low, high)
     return Axis(low, high, log, tuple(float(tick) for tick in ticks if low <= tick <= high))
+
+
+def _locator(ratio: float) -> Locator:
+    """Where ticks are; over a small part of a decade at equal differences also on a logarithmic scale."""
+    if ratio < 5:
+        return MaxNLocator(nbins=5, steps=[1, 2, 5, 10])
+    return LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 1000 else (1.0,), numticks=12)

@@ -98,6 +98,8 @@ def _title(rows: Sequence[Row]) -> str:
     tied = sum(row.standing.tied for row in rows)
     if tied == 1:
         return f"{rows[0].name} is the best of {len(rows)} classifiers"
+    if tied == len(rows):
+        return f"{'Both' if tied == 2 else f'All {tied}'} classifiers are tied for the best"
     return f"{tied} of {len(rows)} classifiers are tied for the best"
 
 

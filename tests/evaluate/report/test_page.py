@@ -19,6 +19,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from headsmith import InputError, write_report
 from headsmith.evaluate.report.class_differences import packed
+from headsmith.evaluate.result import FailedModel
 
 NAMES = [model.name for model in FEW]
 
@@ -190,6 +191,13 @@ def test_one_model_without_speed_and_without_images(tmp_path):
     assert len(tree.one("table", id="class-table").rows()) == 10
 
 
+def test_two_that_cannot_be_told_apart(tmp_path):
+    made_up_results(tmp_path, FEW[:2], n=40)
+    page = parse(write_report(tmp_path).read_text(encoding="utf-8"))
+    assert page.one("h1").text == "Both classifiers are tied for the best"
+    assert page.one("p", _class="lede").text.endswith("cannot be told from it on these images.")
+
+
 def test_several_right_classes(tmp_path):
     made_up_results(tmp_path, FEW, n=90, several=True)
     tree = parse(write_report(tmp_path).read_text(encoding="utf-8"))
@@ -222,8 +230,8 @@ def test_pictures_of_mistakes(tmp_path):
 
 
 def test_nothing_was_measured(tmp_path):
-    made_up_results(tmp_path, (), failed=())
-    with pytest.raises(InputError, match="no model in it was measured"):
+    made_up_results(tmp_path, (), failed=(FailedModel("broken", "broken.onnx", "not a model", "0" * 16),))
+    with pytest.raises(InputError, match="no model in it was measured; broken: not a model"):
         write_report(tmp_path)
 
 
