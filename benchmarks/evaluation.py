@@ -18,6 +18,7 @@ from rich.table import Table
 from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, log_loss, top_k_accuracy_score
 
+from benchmarks import evaluation_cpu
 from headsmith.evaluate.metrics import (
     RowScores,
     Scorer,
@@ -151,9 +152,13 @@ def main() -> None:
         asked.remove("gpu")
     if not asked:
         return
-    parts = {"scoring": lambda: scoring(arguments.rows)}
+    parts = {
+        "scoring": lambda: scoring(arguments.rows),
+        "overhead": lambda: [Row(*row) for row in evaluation_cpu.overhead()],
+        "decoding": lambda: [Row(*row) for row in evaluation_cpu.decoding()],
+    }
     title = f"{arguments.rows:,} predictions of {CLASSES} classes, batches of {BATCH}, {default_workers()} CPUs"
-    table = Table("what", "seconds", "us each", "top-1, top-5, mean recall, NLL", title=title)
+    table = Table("what", "seconds", "us each", "found (figures: top-1, top-5, mean recall, NLL)", title=title)
     for part in asked:
         for row in parts[part]():
             each = row.seconds / row.rows * 1e6

@@ -145,7 +145,7 @@ def open_data(
     if truth is not None:
         found = labelled_by(Path(truth), where, class_ids, group_column)
         return HeldOutData(source, found.images, None, found.sets, found.groups, tuple(found.notes))
-    columns = {"image_column": image_column, "label_column": label_column}
+    columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
     images = open_images(data, **columns).split("test") if part else open_images(data, **columns, splits=False)
     if not len(images):
         raise InputError(f"{data}: no held-out image in it")

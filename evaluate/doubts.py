@@ -1,6 +1,7 @@
 """What makes a measurement doubtful, in words."""
 
 from pathlib import Path
+from typing import Any
 
 from ..export.bundle import Bundle
 from ..trainer.features.samples import split_called
@@ -34,7 +35,8 @@ def doubts(summary: Summary, measured: Measurement, trained_on: bool) -> list[st
 
 def was_trained_on(data: str, bundle: Bundle | None) -> bool:
     """Whether ``data`` lies in the training split of the folder that a bundle's features came from, if it is known."""
-    origin, path = bundle and bundle.manifest["features"]["source"], Path(data)
+    origin: dict[str, Any] | None = bundle.manifest["features"]["source"] if bundle else None
+    path = Path(data)
     if origin is None or not path.is_relative_to(origin["source"]):
         return False
     inside = path.relative_to(origin["source"]).parts

@@ -23,6 +23,7 @@ from .speed import CHEAP, THOROUGH, gpu_memory, measure_speed
 from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
 
 KEPT, CONFUSED = 5, 100
+FAILURES: tuple[type[Exception], ...] = (HeadsmithError, MemoryError, *OrtErrors)
 THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
 
 
@@ -67,7 +68,7 @@ def evaluate_one(
         )
     except ProviderError:
         raise
-    except (HeadsmithError, MemoryError, *OrtErrors) as error:
+    except FAILURES as error:
         reason = str(error) if isinstance(error, HeadsmithError) else f"{candidate.source}: {short_reason(error)}"
         failed = FailedModel(candidate.id, candidate.source, reason, key)
         folder.fail(failed)

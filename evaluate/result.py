@@ -1,7 +1,10 @@
 """What an evaluation says of one classifier."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from huggingface_hub import repocard_data as hub
 
 from ..export.accuracy import Share
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
@@ -123,6 +126,26 @@ class EvalResult:
     def top5(self) -> Share | None:
         """The same for the five highest; ``None`` where there are fewer than five classes, or it was not asked for."""
         return self.summary.top.get(5)
+
+    def to_model_index(self) -> list[dict[str, Any]]:
+        """The ``model-index`` of a model card on the Hugging Face hub, as JSON values: every top-k accuracy in 0..1."""
+        name = Path(self.setup.data).name
+        found = [
+            hub.EvalResult(
+                task_type="image-classification",
+                task_name="Image classification",
+                dataset_type=name,
+                dataset_name=name,
+                dataset_revision=self.setup.data_sha256,
+                metric_type="accuracy" if k == 1 else f"top-{k}-accuracy",
+                metric_name=f"top-{k} accuracy of {self.setup.file} under {self.setup.runtime}",
+                metric_value=share.value,
+            )
+            for k, share in self.summary.top.items()
+            if share is not None
+        ]
+        index: list[dict[str, Any]] = hub.eval_results_to_model_index(self.model, found)
+        return index
 
 
 @dataclass(frozen=True)

@@ -123,9 +123,7 @@ def renamed(images: ImageSet, ids: Mapping[str, str], where: str) -> ImageSet:
 
 def _named(number: str, ids: Mapping[str, str], where: str) -> str:
     if number not in ids:
-        raise InputError(
-            f"{where}: class {number} is not among the {len(ids)} ids of --class-ids; expected one of them"
-        )
+        raise InputError(f"{where}: class {number} is none of the {len(ids)} ids of --class-ids; expected one of them")
     return ids[number]
 
 
@@ -134,9 +132,7 @@ def _csv_rows(path: Path, group_column: str | None) -> list[_Row]:
         lines = [line for line in csv.reader(file) if line]
     heading = lines[0] if lines and Path(lines[0][0]).suffix.lower() not in IMAGE_SUFFIXES else []
     if group_column is not None and group_column not in heading:
-        raise InputError(
-            f"{path}: --group-column {group_column} is not among its columns: {', '.join(heading) or 'none'}"
-        )
+        raise InputError(f"{path}: no --group-column {group_column}; its columns are {', '.join(heading) or 'none'}")
     place = None if group_column is None else heading.index(group_column)
     rows = lines[1:] if heading else lines
     if not rows or any(len(row) < 2 for row in rows):

@@ -42,7 +42,7 @@ class SessionRunner:
             found: list[Array] = self._session.run(list(outputs), dict(feeds))
             return found
         for name, array in feeds.items():
-            self._fill(name, array)
+            self._fill(name, array, self._binding)
         self._binding.clear_binding_outputs()
         for name in outputs:
             self._binding.bind_output(name, self._device)
@@ -50,11 +50,11 @@ class SessionRunner:
         copied: list[Array] = self._binding.copy_outputs_to_cpu()
         return copied
 
-    def _fill(self, name: str, array: Array) -> None:
+    def _fill(self, name: str, array: Array, binding: onnxruntime.IOBinding) -> None:
         """Copy an array into the buffer of its input."""
         buffer = self._buffers.get(name)
         if buffer is not None and buffer.shape() == list(array.shape):
             buffer.update_inplace(array)
             return
         self._buffers[name] = OrtValue.ortvalue_from_numpy(array, self._device)
-        self._binding.bind_ortvalue_input(name, self._buffers[name])
+        binding.bind_ortvalue_input(name, self._buffers[name])

@@ -49,7 +49,7 @@ class Predictions:
         columns |= {name: getattr(self.scores, field) for name, field in PLAIN.items()}
         columns |= {name: _lists(getattr(self.scores, name)) for name in LISTS}
         columns["max_probability"] = self.scores.confidences
-        columns["group"] = pa.array(self.groups or [None] * len(self.ids), type=pa.string())
+        columns["group"] = pa.nulls(len(self.ids), pa.string()) if self.groups is None else self.groups
         about = {
             "classes": self.scores.classes.tolist(),
             "num_logits": self.scores.num_logits,

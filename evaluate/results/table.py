@@ -32,7 +32,7 @@ def result_row(result: EvalResult) -> Row:
     ``rank``, ``tied`` and ``p_holm`` depend on the other rows and are not here.
     """
     setup, speed = result.setup, result.speed
-    row = {"model": result.model} | _percent(result.summary)
+    row: Row = {"model": result.model} | _percent(result.summary)
     row |= {f"{name}_err": None if row.get(name) is None else round(100 - row[name], 4) for name in ("top1", "top5")}
     row |= {
         "img_size": setup.image_size,

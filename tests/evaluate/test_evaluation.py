@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub.repocard_data import model_index_to_eval_results
 from PIL import Image
 from sklearn.metrics import log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar
@@ -111,6 +112,18 @@ def test_predictions_are_in_the_order_of_the_data(evaluated):
     np.testing.assert_allclose(predictions.scores.confidences, probabilities, atol=1e-6)
     with Image.open(Path(evaluated.data.name, predictions.ids[3])) as expected:
         assert evaluated.image(predictions.ids[3]).tobytes() == expected.convert("RGB").tobytes()
+
+
+def test_the_hub_reads_the_model_index(evaluated):
+    result = evaluated["tiny"]
+    name, found = model_index_to_eval_results(result.to_model_index())
+    assert name == "tiny"
+    assert {one.metric_type: one.metric_value for one in found} == {
+        "accuracy": result.top1.value,
+        "top-3-accuracy": result.summary.top[3].value,
+        "top-5-accuracy": result.top5.value,
+    }
+    assert {one.dataset_revision for one in found} == {evaluated.data.fingerprint}
 
 
 def test_what_was_measured_is_not_measured_again(tiny_bundle, images, evaluated, monkeypatch):

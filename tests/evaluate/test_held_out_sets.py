@@ -1,0 +1,186 @@
+"""Held-out sets whose right classes stand in files: the devkit's numbers, CSV files, ReaL, numbered folders, groups."""
+
+import json
+import shutil
+
+import datasets
+import numpy as np
+import pytest
+import scipy.io
+from sklearn.metrics import top_k_accuracy_score
+from timm.data.imagenet_info import ImageNetInfo
+
+from headsmith.evaluate import evaluate_classifiers
+from headsmith.evaluate.data import open_data
+from headsmith.evaluate.truth import class_names_of
+from headsmith.models import InputError
+
+SYNSETS = ImageNetInfo("imagenet-1k").label_names()
+
+
+@pytest.fixture
+def flat(image_folder, tmp_path):
+    """Six images in one folder: val_0.png is a cat, val_1.png a dog, and so on to val_5.png."""
+    images, folder = image_folder({"cat": 2, "dog": 2, "emu": 2}), tmp_path / "flat"
+    folder.mkdir()
+    for number, (place, name) in enumerate((place, name) for place in (0, 1) for name in ("cat", "dog", "emu")):
+        shutil.copy(images / name / f"00{place}.png", folder / f"val_{number}.png")
+    return folder
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def labels_of(data):
+    return [data.class_names[sample.label] for sample in data.images.samples]
+
+
+WANTED = ["cat", "dog", "emu"] * 2
+LINES = "1\n3\n2\n1\n3\n2\n"
+
+
+def test_the_devkits_numbers_are_no_places(flat, tmp_path):
+    truth = write(tmp_path / "truth.txt", LINES)
+    ids = write(tmp_path / "map.txt", "1 cat\n2 emu\n3 dog\n")
+    data = open_data(flat, truth=truth, class_ids=str(ids))
+    assert labels_of(data) == WANTED
+    assert data.class_names == ["cat", "dog", "emu"]
+    again = open_data(**json.loads(json.dumps(data.source)))
+    assert again.fingerprint == data.fingerprint
+
+
+def test_the_devkits_own_map(flat, tmp_path):
+    entries = np.array([(1, "cat"), (2, "emu"), (3, "dog")], dtype=[("ILSVRC2012_ID", object), ("WNID", object)])
+    scipy.io.savemat(tmp_path / "meta.mat", {"synsets": entries})
+    truth = write(tmp_path / "truth.txt", LINES)
+    assert labels_of(open_data(flat, truth=truth, class_ids=str(tmp_path / "meta.mat"))) == WANTED
+
+
+def test_numbers_without_a_map_are_refused(flat, tmp_path):
+    with pytest.raises(InputError, match=r"numbers 1\.\.3; one-based\?; say what they stand for with --class-ids"):
+        open_data(flat, truth=write(tmp_path / "truth.txt", LINES))
+
+
+@pytest.mark.parametrize("lines", [LINES + "1\n", LINES.removesuffix("2\n")])
+def test_more_or_fewer_labels_than_images(flat, tmp_path, lines):
+    count = lines.count("\n")
+    with pytest.raises(
+        InputError, match=f"truth.txt: {count} labels for the 6 images in .*flat; expected one an image"
+    ):
+        open_data(flat, truth=write(tmp_path / "truth.txt", lines))
+
+
+@pytest.mark.parametrize("heading", ["", "file_name,class\n"])
+def test_a_csv_file_names_its_images(flat, tmp_path, heading):
+    rows = "".join(f"val_{number}.png,{name}\n" for number, name in reversed(list(enumerate(WANTED))))
+    data = open_data(flat, truth=write(tmp_path / "truth.csv", heading + rows))
+    assert labels_of(data) == WANTED
+    assert data.notes == ()
+
+
+def test_a_csv_file_that_does_not_fit_is_said(flat, tmp_path):
+    rows = "".join(f"val_{number}.png,{name}\n" for number, name in enumerate(WANTED[:5]))
+    data = open_data(flat, truth=write(tmp_path / "truth.csv", rows + "gone.png,cat\n"))
+    assert len(data) == 5
+    assert data.notes == (
+        "1 rows of truth.csv have no image: gone.png",
+        "1 images have no row in truth.csv and are left out: val_5.png",
+    )
+    with pytest.raises(InputError, match=r"none of its 1 files is in .*flat, such as gone\.png"):
+        open_data(flat, truth=write(tmp_path / "other.csv", "gone.png,cat\n"))
+
+
+def test_boxes_behind_a_class_are_left_out(flat, tmp_path):
+    rows = "".join(f"val_{number},{SYNSETS[number]} 1 2 30 40\n" for number in range(6))
+    data = open_data(flat, truth=write(tmp_path / "truth.csv", "ImageId,PredictionString\n" + rows))
+    assert labels_of(data) == SYNSETS[:6]
+
+
+def test_a_flat_folder_alone_is_no_class(flat):
+    with pytest.raises(InputError, match="has images, but no class folders"):
+        open_data(flat)
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        ("gone.csv", "no such file"),
+        ("empty.csv", "expected a file name and a class"),
+        ("odd.json", "expected a JSON list"),
+    ],
+)
+def test_truth_that_is_none(flat, tmp_path, truth, said):
+    write(tmp_path / "empty.csv", "")
+    write(tmp_path / "odd.json", '{"a": 1')
+    with pytest.raises(InputError, match=said):
+        open_data(flat, truth=tmp_path / truth)
+
+
+def test_an_empty_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no image in it"):
+        open_data(tmp_path / "empty", truth=write(tmp_path / "truth.csv", "a.png,cat\n"))
+
+
+def test_numbered_folders_are_sorted_as_numbers(image_folder, tmp_path):
+    """Case of ImageNet-V2: as text, folder 10 comes before folder 2."""
+    folder = image_folder({str(number): 1 for number in range(12)})
+    data = open_data(folder, class_ids="imagenet-1k")
+    assert {
+        sample.id.split("/")[0]: name for sample, name in zip(data.images.samples, labels_of(data), strict=True)
+    } == {str(number): SYNSETS[number] for number in range(12)}
+    names = write(tmp_path / "names.txt", "\n".join("abcdefghijkl"))
+    assert class_names_of(str(names))["10"] == "k"
+    with pytest.raises(InputError, match="class 10 is none of the 2 ids of --class-ids"):
+        open_data(folder, class_ids=str(write(tmp_path / "few.txt", "a\nb")))
+
+
+def test_real_labels_are_sets(flat, tiny_bundle, tmp_path):
+    """Any class of a set is right; images without one are left out."""
+    names = write(tmp_path / "names.txt", "\n".join(sorted(tiny_bundle.class_names)))
+    sets = [[0], [1, 2], [], [0, 5], [3], [2]]
+    truth = write(tmp_path / "real.json", json.dumps(sets))
+    results = evaluate_classifiers(
+        tiny_bundle, data=flat, truth=truth, class_ids=str(names), out=tmp_path / "out", save_logits=True
+    )
+    result = results[0]
+    logits = np.load(tmp_path / "out" / "models" / result.key / "logits.npz")["logits"]
+    kept = [right for right in sets if right]
+    assert (result.n, result.summary.mean_recall, result.classes) == (5, None, None)
+    assert result.top1.value == np.mean([best in right for best, right in zip(logits.argmax(1), kept, strict=True)])
+    assert results.data.notes == ["1 images have no right class and are left out"]
+    assert results.predictions(0).ids == [f"val_{number}.png" for number in (0, 1, 3, 4, 5)]
+
+
+def test_groups_of_a_csv_file(flat, tiny_bundle, tmp_path):
+    rows = "".join(f"val_{n}.png,{name},{'fog' if n % 2 else 'snow'}\n" for n, name in enumerate(WANTED))
+    truth = write(tmp_path / "truth.csv", "file,class,weather\n" + rows)
+    out = tmp_path / "out"
+    results = evaluate_classifiers(
+        tiny_bundle, data=flat, truth=truth, group_column="weather", out=out, save_logits=True
+    )
+    result = results[0]
+    saved = np.load(out / "models" / result.key / "logits.npz")
+    assert list(result.groups) == ["fog", "snow"]
+    for group, rows in (("fog", slice(1, None, 2)), ("snow", slice(0, None, 2))):
+        expected = top_k_accuracy_score(saved["labels"][rows], saved["logits"][rows], k=1, labels=range(6))
+        assert result.groups[group].top[1].value == pytest.approx(expected)
+    assert results.predictions(0).groups == ["snow", "fog"] * 3
+    with pytest.raises(InputError, match="no --group-column light; its columns are file, class, weather|not among"):
+        open_data(flat, truth=truth, group_column="light")
+
+
+def test_groups_of_a_datasets_source(flat, tmp_path):
+    paths = sorted(map(str, flat.iterdir()))
+    features = datasets.Features(
+        image=datasets.Image(), label=datasets.ClassLabel(names=["cat", "dog", "emu"]), camera=datasets.Value("string")
+    )
+    table = {"image": paths, "label": [0, 1, 2] * 2, "camera": ["a", "b"] * 3}
+    datasets.DatasetDict(test=datasets.Dataset.from_dict(table, features)).save_to_disk(tmp_path / "set")
+    data = open_data(tmp_path / "set", label_column="label", group_column="camera")
+    assert data.groups == ["a", "b"] * 3
+    assert data.image(data.ids[0]).size == (40, 40)
+    with pytest.raises(InputError, match="no --group-column lens"):
+        open_data(tmp_path / "set", label_column="label", group_column="lens")
