@@ -119,10 +119,11 @@ def _measure(
         setup=_setup(candidate, model, data, nodes, options),
         verdict=None,
         against=against,
-        flags=[*candidate.notes, *suspicions, *doubts(summary, measured, was_trained_on(data.name, candidate.bundle))],
+        flags=[*suspicions, *doubts(summary, measured, was_trained_on(data.name, candidate.bundle))],
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
+        notes=list(candidate.notes),
     )
     published = candidate.published
     if published is not None:

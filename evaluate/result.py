@@ -1,6 +1,6 @@
 """What an evaluation says of one classifier."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ class EvalResult:
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
         unreadable: Id and reason of what was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
+        notes: What of the classifier's setup is worth telling, in words.
     """
 
     key: str
@@ -111,6 +112,7 @@ class EvalResult:
     not_finite: int
     unreadable: list[dict[str, str]]
     duplicates: int
+    notes: list[str] = field(default_factory=list)
 
     @property
     def n(self) -> int:

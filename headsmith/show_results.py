@@ -32,6 +32,8 @@ def show_results(results: "Results", as_json: bool) -> None:
     if first.duplicates:
         console.print(f"[yellow]note:[/] {first.duplicates} images repeat an earlier one, byte by byte; they count")
     for result in results:
+        for note in result.notes:
+            console.print(f"note: {escape(result.model)}: {escape(note)}")
         for flag in result.flags:
             console.print(f"[yellow]doubt:[/] {escape(result.model)}: {escape(flag)}")
         _show_reference(result)
@@ -41,17 +43,16 @@ def show_results(results: "Results", as_json: bool) -> None:
 
 
 def _table(results: "Results") -> Table:
-    ks = list(results[0].summary.top)
-    subset = results[0].subset
-    names = [f"top-{k} %" for k in ks]
-    names += [f"top-{k} % of {subset.num_classes}" for k in ks] if subset else []
+    ks, subset = list(results[0].summary.top), results[0].subset
+    few = [k for k in ks if subset and k <= subset.num_classes]
+    names = [f"top-{k} %" for k in ks] + [f"top-{k} % of {subset.num_classes}" for k in few if subset]
     figures = [Column(name, justify="right", no_wrap=True) for name in (*names, "NLL", "ECE", "ms", "images/s", "MB")]
     table = Table(Column("model", overflow="fold"), Column("", no_wrap=True), *figures)
     tied = {place.name: place.tied for place in results.standings()}
     for result in results:
         summary, speed = result.summary, result.speed
         shares = [summary.top.get(k) for k in ks]
-        shares += [result.subset.top.get(k) if result.subset else None for k in ks] if subset else []
+        shares += [result.subset.top.get(k) if result.subset else None for k in few]
         table.add_row(
             escape(result.model),
             "=" if tied[result.model] else "",
