@@ -34,11 +34,6 @@ class Bundle:
     source: str
 
     @property
-    def name(self) -> str:
-        """What it is called: the last part of `source`."""
-        return Path(self.source).resolve().name
-
-    @property
     def class_names(self) -> list[str]:
         """The labels, in the order of the logits."""
         return list(self.manifest["labels"])

@@ -41,8 +41,7 @@ def test_by_the_commands(hub, tiny_bundle, images):
     assert hub.repositories["me/birds"].private
     evaluated = runner.invoke(app, ["evaluate", "hf:me/birds", "--data", str(images), "--json"])
     assert evaluated.exit_code == 0, evaluated.output
-    print(list(json.loads(evaluated.stdout)))
-    (result,) = json.loads(evaluated.stdout)["results"]
+    (result,) = json.loads(evaluated.stdout)["models"]
     assert result["model"] == "hf:me/birds"
 
 
