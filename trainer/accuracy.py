@@ -38,7 +38,7 @@ def ranks(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndar
         ``(N,)`` int64. C for a row that holds NaN, whatever its label: such a row is wrong for every k.
     """
     own = np.take_along_axis(logits, labels[:, None], axis=1)
-    found = (logits > own).sum(axis=1, dtype=np.int64)
+    found: np.ndarray[Any, np.dtype[np.int64]] = (logits > own).sum(axis=1, dtype=np.int64)
     shared = np.flatnonzero((logits == own).sum(axis=1, dtype=np.int32) > 1)
     earlier = np.arange(logits.shape[1]) < labels[shared, None]
     found[shared] += ((logits[shared] == own[shared]) & earlier).sum(axis=1)

@@ -1,6 +1,6 @@
 """Rows that a device reads from page-locked memory of the host, without the CPU."""
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, attr-defined"
 
 import weakref
 
