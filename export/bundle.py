@@ -12,6 +12,8 @@ from ..models.preprocessing import Preprocessing
 from .formats import FORMATS, open_model
 from .hub import local_folder
 from .labels import check_labels
+from .manifest_shape import check_manifest
+from .metadata import FEATURES
 from .runtime import Model
 
 FORMAT = "headsmith.bundle"
@@ -52,7 +54,17 @@ class Bundle:
     @property
     def head_only(self) -> bool:
         """Whether the files take features instead of pixels."""
-        return bool(self.manifest["input"]["format"] == "features")
+        return bool(self.manifest["input"]["format"] == FEATURES)
+
+    @cached_property
+    def model_files(self) -> dict[str, str]:
+        """By format the file to open, relative to the folder, in the order of `headsmith.export.formats`."""
+        return {
+            format: name
+            for format, known in FORMATS.items()
+            for name in self.manifest["files"]
+            if fnmatchcase(name, known.file)
+        }
 
     @classmethod
     def load(cls, source: str | Path) -> Self:
@@ -62,7 +74,8 @@ class Bundle:
             source: Its folder, or ``hf:USER/REPO`` on the Hugging Face hub; see `headsmith.export.hub`.
 
         Raises:
-            InputError: A part is missing, damaged or of another bundle, or the labels are not one an output.
+            InputError: It is no bundle of this version, or the labels are not one an output.
+            DamagedFileError: A part is missing, damaged, edited or of another bundle.
         """
         path = local_folder(str(source))
         if not path.is_dir():
@@ -73,32 +86,42 @@ class Bundle:
                 f"{path / MANIFEST}: format {manifest.get('format')!r} {manifest.get('format_version')!r}, expected "
                 f"{FORMAT!r} {FORMAT_VERSION}; export it again"
             )
+        check_manifest(manifest, str(path / MANIFEST))
         bundle = cls(path, manifest, str(source))
         bundle._check_files()
-        check_labels(bundle.class_names, manifest["head"]["num_classes"], str(path / MANIFEST))
-        if read_labels(path / LABELS) != bundle.class_names:
-            raise InputError(f"{path / LABELS}: not the labels of {MANIFEST}; export it again")
+        bundle._check_labels()
         return bundle
 
     def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
         """Open one of the model files; see `headsmith.export.formats`.
 
         Raises:
-            InputError: The bundle has no such file, it cannot run here, or its own metadata name other labels.
+            InputError: The bundle has no such file, or it cannot run here.
+            DamagedFileError: The file's own metadata are not what the manifest says.
         """
         if format not in FORMATS:
             raise InputError(f"--format {format}: not known; expected one of {', '.join(FORMATS)}")
-        pattern = FORMATS[format].file
-        name = next((name for name in self.manifest["files"] if fnmatchcase(name, pattern)), None)
-        if name is None:
-            raise InputError(f"{self.path}: holds no {pattern}; export it again with --format {format}")
-        model = open_model(self.path / name, provider=provider, threads=threads)
-        expected = (self.class_names, self.manifest["preprocessing_sha256"])
-        if (list(model.metadata.labels), model.metadata.preprocessing_sha256) != expected:
-            raise InputError(f"{model.path}: its labels or preprocessing are not those of {MANIFEST}; export it again")
+        if format not in self.model_files:
+            raise InputError(f"{self.path}: holds no {FORMATS[format].file}; export it again with --format {format}")
+        model = open_model(self.path / self.model_files[format], provider=provider, threads=threads)
+        own, stated = model.metadata, self.manifest
+        for what, found, expected in (
+            ("labels", list(own.labels), stated["labels"]),
+            ("preprocessing", own.preprocessing_sha256, stated["preprocessing_sha256"]),
+            ("input", (own.input_format, own.resize), (stated["input"]["format"], stated["input"]["resize"])),
+        ):
+            if found != expected:
+                raise DamagedFileError(f"{model.path}: says other {what} than {MANIFEST}; export it again")
         return model
 
     def _check_files(self) -> None:
+        where, models = self.path / MANIFEST, self.model_files.values()
+        if not models:
+            raise DamagedFileError(f"{where}: `files` lists no model file; export it again")
+        for key, names in (("files", (LABELS, CARD)), ("parity", models)):
+            missing = [name for name in names if name not in self.manifest[key]]
+            if missing:
+                raise DamagedFileError(f"{where}: `{key}` says nothing of {missing[0]}; export it again")
         for name, expected in self.manifest["files"].items():
             file = self.path / name
             if not file.is_file():
@@ -114,6 +137,18 @@ class Bundle:
                     f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
                     "export it again"
                 )
+
+    def _check_labels(self) -> None:
+        check_labels(self.class_names, self.manifest["head"]["num_classes"], str(self.path / MANIFEST))
+        listed = read_labels(self.path / LABELS)
+        if listed == self.class_names:
+            return
+        file = next(iter(self.model_files.values()))
+        own = list(open_model(self.path / file).metadata.labels)
+        wrong = [name for name, labels in ((MANIFEST, self.class_names), (LABELS, listed)) if labels != own]
+        raise DamagedFileError(
+            f"{self.path}: the labels of {' and of '.join(wrong)} are not those of {file}; export it again"
+        )
 
 
 def write_labels(labels: list[str], path: Path) -> None:

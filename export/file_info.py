@@ -11,7 +11,7 @@ from ..models.errors import InputError
 from ..models.files import sha256_file
 from ..models.onnx_graph import affine_weights, find_last_layer, parameter_count, read_onnx
 from .bundle import MANIFEST, Bundle
-from .formats import FORMATS, open_model
+from .formats import open_model
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ def file_info(path: str | Path) -> FileInfo:
     """
     path = Path(path)
     if (path / MANIFEST).is_file():
-        path = path / _first_file(Bundle.load(path))
+        path = path / next(iter(Bundle.load(path).model_files.values()))
+    elif path.is_dir():
+        raise InputError(f"{path}: is no bundle (no {MANIFEST} in it); name a bundle or a file")
     if path.suffix != ".onnx":
         model = open_model(path)
         return FileInfo(str(path), path.stat().st_size, sha256_file(path), _decoded(model.metadata.to_strings()), None)
@@ -54,11 +56,6 @@ def file_info(path: str | Path) -> FileInfo:
     external = {Path(tensor.path) for tensor in _tensors(graph) if isinstance(tensor, ir.ExternalTensor)}
     size = sum(file.stat().st_size for file in {path, *external})
     return FileInfo(str(path), size, sha256_file(path), _decoded(graph.metadata_props), _describe(graph, str(path)))
-
-
-def _first_file(bundle: Bundle) -> str:
-    names = [entry.named(bundle.path.resolve().name) for entry in FORMATS.values()]
-    return next(name for name in names if name in bundle.manifest["files"])
 
 
 def _tensors(graph: ir.Model) -> list[Any]:

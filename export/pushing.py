@@ -1,6 +1,6 @@
 """From a bundle to the Hugging Face hub, through its own client."""
 
-import fnmatch
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,7 +11,6 @@ from ..models.errors import InputError
 from ..models.files import read_json, sha256_file, write_json
 from ..version import __version__
 from .bundle import CARD, MANIFEST, Bundle
-from .formats import FORMATS
 from .hub import HUB, hub_errors
 
 
@@ -32,11 +31,15 @@ def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, licen
         The address of the repository.
 
     Raises:
-        InputError: A damaged bundle, a public repository, or the hub cannot be reached or refuses.
+        InputError: Another name, a damaged bundle, a public repository, or the hub cannot be reached or refuses.
     """
-    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
-    api = HfApi(library_name="headsmith", library_version=__version__)
     repo = repo.removeprefix(HUB)
+    if not re.fullmatch(r"[^/\s]+/[^/\s]+", repo):
+        raise InputError(f"{repo}: is no name of a repository, expected USER/REPO")
+    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    for format in bundle.model_files:
+        bundle.open(format)  # compares the manifest with what the file says of itself
+    api = HfApi(library_name="headsmith", library_version=__version__)
     with tempfile.TemporaryDirectory() as name, hub_errors(f"{HUB}{repo}"):
         _stage(bundle, Path(name), license)
         made = api.create_repo(repo, private=private or None, exist_ok=True)
@@ -75,11 +78,10 @@ def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:
 
 
 def _card_metadata(bundle: Bundle, license: str | None) -> dict[str, object]:
-    formats = [name for name, entry in FORMATS.items() if fnmatch.filter(bundle.manifest["files"], entry.file)]
     task = {} if bundle.head_only else {"pipeline_tag": "image-classification"}
     return {
         "library_name": "headsmith",
         **task,
-        "tags": ["headsmith", *formats],
+        "tags": ["headsmith", *bundle.model_files],
         **({} if license is None else {"license": license}),
     }

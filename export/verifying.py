@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..trainer.features.feature_set import FeatureSet
 from .bundle import Bundle
 from .classifier import TOP_K
 from .errors import ParityError
-from .formats import FORMATS
 from .held_out import Batch, HeldOut, held_out_features, held_out_images
 from .metadata import FLOAT32, Metadata
 from .parity import Parity, ParityReport
@@ -94,10 +92,7 @@ def verify(
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     reference = Reference.load(bundle.path)
     models = {
-        name: bundle.open(format, provider=provider, threads=threads)
-        for format, entry in FORMATS.items()
-        for name in bundle.manifest["files"]
-        if fnmatchcase(name, entry.file)
+        name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
     }
     metadata = next(iter(models.values())).metadata
     parities = {name: _parity(name, model, bundle.manifest["parity"][name]) for name, model in models.items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from ...export.bundle import MANIFEST, Bundle
-from ...export.formats import FORMATS, open_model
+from ...export.formats import open_model
 from ...export.hub import HUB
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
@@ -89,14 +88,9 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     path = row.folder / row.source
     if row.source.startswith(HUB) or (path / MANIFEST).is_file():
         bundle = Bundle.load(row.source if row.source.startswith(HUB) else path)
-        found = _file(row, bundle.path / _first_file(bundle), said)
+        found = _file(row, bundle.path / next(iter(bundle.model_files.values())), said)
         return replace(found, parameters=bundle.manifest["parameters"], bundle=bundle)
     return _file(row, path, said)
-
-
-def _first_file(bundle: Bundle) -> str:
-    names: list[str] = bundle.manifest["files"]
-    return next(name for entry in FORMATS.values() for name in names if fnmatchcase(name, entry.file))
 
 
 def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
