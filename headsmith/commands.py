@@ -2,28 +2,33 @@
 
 import errno
 import os
+import signal
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-INPUT_ERROR, INTERRUPTED = 2, 130
+INPUT_ERROR, INTERRUPTED, TERMINATED = 2, 130, 128 + signal.SIGTERM
 
 
 class Commands(TyperGroup):
     """The sub-commands; an expected error becomes an exit code, and ``--debug`` shows its traceback as well."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the sub-command."""
+        """Run the sub-command; SIGTERM ends it as Ctrl-C does, so that what is half written goes."""
         try:
-            return super().invoke(ctx)
+            with _terminable():
+                return super().invoke(ctx)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             _say("interrupted: nothing half written was left; the same command goes on from what is finished")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED) from None
         except (ValueError, OSError, RuntimeError) as error:
             code = _exit_code(error)
             if code is None:
@@ -32,6 +37,27 @@ class Commands(TyperGroup):
                 traceback.print_exc()
             _say(_line(error))
             raise typer.Exit(code) from None
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM interrupts the main thread; the handler that was there before comes back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _exit_code(error: Exception) -> int | None:

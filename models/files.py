@@ -1,7 +1,9 @@
 """Files and folders that are there whole or not at all."""
 
+import glob
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -14,6 +16,8 @@ from filelock import FileLock, Timeout
 
 from .errors import InputError
 
+_log = logging.getLogger(__name__)
+
 
 @contextmanager
 def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path]:
@@ -25,7 +29,8 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
             name, by which folders of its kind are known; ``None`` replaces nothing but an empty folder.
 
     Yields:
-        The temporary folder. It is removed when the block raises, Ctrl-C included.
+        The temporary folder. It is removed when the block raises, Ctrl-C included; one that a killed process left is
+        named in a warning. Files that get their place have the permissions of the umask, whoever wrote them.
 
     Raises:
         InputError: ``path`` exists, and may not be replaced.
@@ -33,10 +38,15 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
     path = Path(path)
     check_free(path, replace=replace)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        _log.warning("%s: half written, by a run that was killed or still goes on; remove it if none does", left)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     temporary.chmod(0o777 & ~_umask())
     try:
         yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _allow_by_umask(file)
         _replace_folder(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -98,14 +108,19 @@ def new_file(path: str | Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
-    temporary.chmod(0o666 & ~_umask())
     try:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
+        _allow_by_umask(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _allow_by_umask(file: Path) -> None:
+    """Give a file the permissions of any new one: some libraries write theirs for the owner alone."""
+    file.chmod(0o666 & ~_umask())
 
 
 def _umask() -> int:

@@ -1,5 +1,6 @@
 """Mistakes that users make: status 2, one line that says what to do, and nothing half written."""
 
+import os
 import re
 import shutil
 import signal
@@ -164,6 +165,16 @@ def test_an_interrupt_in_mid_work_leaves_nothing(command, step, flags, tiny_run,
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] in ([], ["out.partial"])
+
+
+def test_sigterm_in_mid_work_leaves_nothing(tiny_run, tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("headsmith.export.exporting.prove", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "out"), "--head-only"])
+    assert result.exit_code == 143
+    assert "interrupted" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_real_ctrl_c(tiny_run, tmp_path):

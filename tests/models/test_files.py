@@ -1,4 +1,9 @@
+import os
+import stat
+
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from headsmith.models import InputError
 from headsmith.models.files import new_file, new_folder, read_json, sha256_file, write_json
@@ -72,3 +77,25 @@ def test_json_that_is_none(tmp_path):
     (tmp_path / "x.json").write_text("[1]")
     with pytest.raises(InputError, match="holds a JSON list, expected an object"):
         read_json(tmp_path / "x.json")
+
+
+def test_permissions_are_the_umask_s(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with new_folder(tmp_path / "folder") as folder:
+            save_file({"x": np.zeros(1)}, folder / "x.safetensors")
+        with new_file(tmp_path / "y.safetensors") as file:
+            save_file({"x": np.zeros(1)}, file)
+    finally:
+        os.umask(before)
+    for file in (tmp_path / "folder" / "x.safetensors", tmp_path / "y.safetensors"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_what_a_killed_process_left_is_named(tmp_path, caplog):
+    left = tmp_path / ".bundle[1].abc.tmp"
+    left.mkdir()
+    with new_folder(tmp_path / "bundle[1]"):
+        pass
+    assert f"{left}: half written" in caplog.text
+    assert left.exists()
