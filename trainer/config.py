@@ -82,7 +82,8 @@ class TrainConfig:
     Attributes:
         loss: ``softmax`` (plain cross-entropy), or the relaxation of a top-k cross-entropy: one of
             `headsmith.trainer.losses.METHODS`.
-        p_k: The weights of top-1, top-2, ...; ``None`` takes the loss's default.
+        p_k: The weights of top-1, top-2, ...; ``None`` is half top-1 and half top-5 (of fewer than six classes, the
+            last rank that can be wrong), and top-1 for ``softmax``.
         m: How many of the highest scores enter the relaxation; ``None`` keeps all classes.
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's default.
         distribution: Of a sorting network's comparators; see `TopKCrossEntropy`, as for the four that follow.

@@ -8,6 +8,8 @@ from ..models.errors import InputError
 from .config import TrainConfig, flag
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
+_DEFAULT_RANKS = 5
+
 # The settings that are the loss's own, by its keywords.
 KEYWORDS = {
     "loss": "method",
@@ -35,12 +37,20 @@ def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy
         raise InputError(f"--loss {config.loss}: {error}") from None
 
 
+def default_p_k(num_classes: int) -> tuple[float, ...]:
+    """Half top-1 and half top-5; of fewer than six classes, half the last rank that can be wrong."""
+    last = min(_DEFAULT_RANKS, num_classes - 1)
+    return (1.0,) if last == 1 else (0.5, *[0.0] * (last - 2), 0.5)
+
+
 def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
     """The settings with every default filled in, for a training split of ``rows`` rows and ``num_classes`` classes.
 
     Raises:
         InputError: Settings that the loss does not take, or weights for more ranks than there are classes.
     """
+    if config.p_k is None and config.loss != "softmax":
+        config = dataclasses.replace(config, p_k=default_p_k(num_classes))
     asked = criterion(config)
     p_k = tuple(float(weight) for weight in asked.p_k)
     weights = config.select if isinstance(config.select, tuple) else p_k

@@ -18,7 +18,6 @@ from .config import TrainConfig
 from .fitting import fit_heads
 
 _ROWS = 8192
-_DEFAULT_P_K = (0.5, 0.0, 0.0, 0.0, 0.5)
 
 
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -168,11 +167,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self, random: np.random.RandomState) -> TrainConfig:
         own = {name: getattr(self, name) for name in _SHARED}
-        p_k = self.p_k
-        if p_k is None and self.loss != "softmax":
-            p_k = _default_p_k(len(self.classes_))
         seed = int(random.randint(2**31 - 1))
-        return TrainConfig(**own | {"p_k": None if p_k is None else tuple(p_k), "seed": seed})
+        return TrainConfig(**own | {"p_k": None if self.p_k is None else tuple(self.p_k), "seed": seed})
 
     def _logits(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores ``(N, C)``, computed in float64, so that a row's do not depend on the rows beside it."""
@@ -227,12 +223,6 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 _SHARED = tuple(
     field.name for field in dataclasses.fields(TrainConfig) if field.name not in ("p_k", "start", "select", "seed")
 )
-
-
-def _default_p_k(classes: int) -> tuple[float, ...]:
-    """Half top-1 and half top-5; of fewer than six classes, half the last rank that can be wrong."""
-    last = min(len(_DEFAULT_P_K), classes - 1)
-    return (1.0,) if last == 1 else (0.5, *[0.0] * (last - 2), 0.5)
 
 
 def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:

@@ -31,8 +31,14 @@ class Start(NamedTuple):
     record: dict[str, Any]
 
     def __call__(self, fresh: Head) -> None:
-        """Make a fresh head of the same settings, or every head of a bank, compute what this one does."""
-        _take_over(fresh, self.head)
+        """Make a fresh head of the same settings, or every head of a bank, compute what this one does.
+
+        A start from nothing is small beside normalised features, so that it is copied behind the normalisation.
+        """
+        if self.record["from"] in (RANDOM, ZEROS):
+            _copy_parameters(fresh, self.head)
+        else:
+            _take_over(fresh, self.head)
 
 
 def start_head(
@@ -172,7 +178,12 @@ def _take_over(head: Head, single: Head) -> None:
     folded = single.folded()
     if isinstance(folded, Linear):
         head.start_from(folded.weight, folded.bias)
-        return
+    else:
+        _copy_parameters(head, single)
+
+
+@torch.no_grad()
+def _copy_parameters(head: Head, single: Head) -> None:
     for name, parameter in head.named_parameters():
         parameter.copy_(single.get_parameter(name))
 

@@ -67,6 +67,9 @@ class Checkpoint:
         if start - self._saved < _SHARE * self._cost:
             return
         with new_file(self.path) as temporary:
-            torch.save({"identity": self.identity, "state": state()}, temporary)
+            try:
+                torch.save({"identity": self.identity, "state": state()}, temporary)
+            except RuntimeError as error:  # torch's writer says so where the system refuses to write
+                raise OSError(f"{self.path}: the checkpoint cannot be written; is the disk full?") from error
         self._saved = time.perf_counter()
         self._cost = self._saved - start

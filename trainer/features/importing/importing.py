@@ -130,6 +130,8 @@ class Maker:
             raise InputError(f"--dtype: {dtype!r} is not known; expected one of {', '.join(DTYPES)}")
         if not 0 < held_out_share < 0.5:
             raise InputError(f"--held-out-share: {held_out_share} found, expected a share above 0 and below 0.5")
+        if not tables:
+            raise InputError(f"{', '.join(files)}: labels without features beside them; name those too")
         self.chosen = [choose(table, asked) for table in tables]
         self.width = _width(self.chosen, backbone)
         found = {one.features.dtype for one in self.chosen}

@@ -295,3 +295,10 @@ def test_a_single_file_needs_no_list(tmp_path):
     found = import_features(str(tmp_path / "set.npz"), out=tmp_path / "out")
     kept = torch.cat([found.arrays(split)[0] for split in found.splits])
     assert sorted(map(tuple, kept.tolist())) == sorted(map(tuple, rows.tolist()))
+
+
+def test_labels_alone_are_no_feature_set(tmp_path):
+    np.save(tmp_path / "x_labels.npy", np.arange(6) % 2)
+    with pytest.raises(InputError, match=r"x_labels\.npy: labels without features beside them; name those too"):
+        import_features([tmp_path / "x_labels.npy"], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
