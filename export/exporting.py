@@ -23,7 +23,7 @@ from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels
 from .lowering import FULL, FULL_FILE, ONNX, lower_file
 from .manifest import bundle_manifest, file_hashes, parity_record
-from .metadata import ENCODED, FEATURES, Metadata, identity
+from .metadata import ENCODED, FEATURES, FLOAT_NCHW, Metadata, identity
 from .onnx_format import OPSET
 from .parity import TOLERANCE
 from .precision import Precision
@@ -40,7 +40,7 @@ def export_classifier(
     out: str | Path,
     formats: Sequence[str] = ("onnx",),
     head_only: bool = False,
-    input_format: str = "float-nchw",
+    input_format: str = FLOAT_NCHW,
     resize: bool = False,
     probabilities: bool = False,
     fp16: bool = False,
@@ -108,6 +108,10 @@ def export_classifier(
     run = run if isinstance(run, Run) else Run.load(run)
     if not 0 <= tolerance < math.inf:
         raise InputError(f"--tolerance: {tolerance} found, expected a number of logits, 0 or more")
+    if batch_size < 1:
+        raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
+    if head_only and input_format != FLOAT_NCHW:
+        raise InputError(f"--input {input_format}: found with --head-only, whose input is features; leave it out")
     metadata = _metadata(run, FEATURES if head_only else input_format, resize)
     check_formats(tuple(formats), metadata)
     precision = Precision.chosen(
@@ -118,10 +122,7 @@ def export_classifier(
         int8_dynamic=int8_dynamic,
         calibration_images=calibration_images,
     )
-    if precision.lower and "onnx" not in formats:
-        raise InputError(f"--{precision.kind}: is for model.onnx; add --format onnx")
-    if precision.lower and metadata.encoded:
-        raise InputError(f"--{precision.kind}: found with --input encoded, expected --input uint8-nhwc --resize")
+    precision.check(formats, metadata)
     limits = Limits(max_top1_drop, max_top5_drop, max_flips)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
         held_out = held_out_of(run, metadata, data)

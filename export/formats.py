@@ -8,7 +8,7 @@ from ..models.errors import InputError
 from ..models.onnx_session import PROVIDERS
 from .decoding import extensions
 from .exported_program_format import ExportedProgramModel, write_exported_program
-from .metadata import Metadata
+from .metadata import FEATURES, FLOAT_NCHW, Metadata
 from .onnx_format import write_onnx
 from .onnx_runtime import OnnxModel
 from .runtime import Model, default_threads
@@ -57,6 +57,10 @@ def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
             raise InputError(f"--format {', '.join(formats)}: --input encoded is for onnx alone; export twice")
     elif metadata.resize and "timm" in formats:
         raise InputError("--format timm: timm resizes before its networks, not inside; export it without --resize")
+    elif "timm" in formats and metadata.input_format not in (FLOAT_NCHW, FEATURES):
+        raise InputError(
+            f"--format timm: timm's networks take float images, found --input {metadata.input_format}; export it alone"
+        )
 
 
 def checked_threads(provider: str, threads: int | None) -> int:

@@ -16,7 +16,8 @@ from .labels import check_labels, describe
 
 FEATURES, FLOAT32 = "features", "fp32"
 ENCODED = "encoded"
-PIXEL_FORMATS = ("float-nchw", "uint8-nhwc", ENCODED)
+FLOAT_NCHW = "float-nchw"
+PIXEL_FORMATS = (FLOAT_NCHW, "uint8-nhwc", ENCODED)
 KEYS = (
     "headsmith_version",
     "labels",

@@ -8,7 +8,8 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
-from ..models.errors import DamagedFileError, InputError
+from ..models.errors import InputError
+from ..models.onnx_graph.reading import damaged_onnx
 from ..models.onnx_session import open_session, session_settings
 from .decoding import DOMAIN, extensions
 from .metadata import Metadata
@@ -69,6 +70,5 @@ def _check_file(path: Path) -> set[str]:
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
             onnx.checker.check_model(path)  # by path: looks for the data, inside the folder of the file
     except (onnx.checker.ValidationError, DecodeError) as error:
-        reason = str(error).strip().split("\n", maxsplit=1)[0]
-        raise DamagedFileError(f"{path}: not a valid ONNX file ({reason}); export it again") from None
+        raise damaged_onnx(path, error) from None
     return {entry.domain for entry in model.opset_import}

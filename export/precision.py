@@ -1,7 +1,7 @@
 """What the ONNX files of a bundle compute in, and how they are brought to it."""
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -11,7 +11,7 @@ import onnx
 from ..models.errors import InputError
 from .errors import GateError
 from .half import LARGEST_HALF, beyond_half, to_half
-from .metadata import FLOAT32, Metadata
+from .metadata import FEATURES, FLOAT32, FLOAT_NCHW, Metadata
 from .onnx_format import save_onnx
 from .quantization import quantize_dynamically, quantize_with_ranges
 from .runtime import Array
@@ -33,6 +33,15 @@ class Precision:
     fp32_head: bool
     fp16_input: bool
     calibration_images: int
+
+    def check(self, formats: Collection[str], metadata: Metadata) -> None:
+        """Raise an `InputError` unless files of these formats, with such inputs, can have this precision."""
+        if self.lower and "onnx" not in formats:
+            raise InputError(f"--{self.kind}: is for model.onnx; add --format onnx")
+        if self.lower and metadata.encoded:
+            raise InputError(f"--{self.kind}: found with --input encoded, expected --input uint8-nhwc --resize")
+        if self.fp16_input and metadata.input_format not in (FLOAT_NCHW, FEATURES):
+            raise InputError(f"--fp16-input: found with --input {metadata.input_format}, which stays; leave it out")
 
     @classmethod
     def chosen(

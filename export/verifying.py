@@ -87,8 +87,11 @@ def verify(
         The comparison. It is no error that it failed: see `Verification.check`.
 
     Raises:
-        InputError: A damaged bundle, a provider that does not run here, or none of the export's inputs in ``data``.
+        InputError: A damaged bundle, a provider that does not run here, no input a run, or none of the export's inputs
+            in ``data``.
     """
+    if batch_size < 1:
+        raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     reference = Reference.load(bundle.path)
     models = {

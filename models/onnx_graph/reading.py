@@ -5,6 +5,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
 from ..errors import DamagedFileError, InputError
 
@@ -23,12 +24,26 @@ def read_onnx(path: Path) -> ir.Model:
         onnx.checker.check_model(str(path))  # by path: external data must be there, inside the folder of the file
         model = ir.load(path)
     except (onnx.checker.ValidationError, DecodeError) as error:
-        raise DamagedFileError(
-            f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again"
-        ) from None
+        raise damaged_onnx(path, error) from None
     if not (len(model.graph) and model.graph.outputs):
         raise InputError(f"{path}: holds no network (a graph of {len(model.graph)} nodes)")
     return model
+
+
+def damaged_onnx(path: Path, error: Exception) -> DamagedFileError:
+    """What is wrong with a file that onnx refuses: weights beside it are missing, or what onnx says."""
+    missing = next((file for file in _external_files(path) if not file.exists()), None)
+    if missing:
+        return DamagedFileError(f"{missing}: missing, but {path.name} has weights in it; put it there")
+    return DamagedFileError(f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again")
+
+
+def _external_files(path: Path) -> list[Path]:
+    try:
+        tensors = onnx.load(path, load_external_data=False).graph.initializer
+    except DecodeError:
+        return []
+    return [path.parent / ExternalDataInfo(tensor).location for tensor in tensors if uses_external_data(tensor)]
 
 
 def only_input(model: ir.Model, where: str) -> ir.Value:

@@ -90,6 +90,11 @@ def test_the_table(tiny_bundle):
     assert result.stdout.count("as exported") == 2
 
 
+def test_no_batch(tiny_bundle):
+    with pytest.raises(InputError, match="--batch-size: 0 found, expected 1 or more"):
+        verify(tiny_bundle, batch_size=0)
+
+
 def test_a_hash_that_does_not_fit(copy):
     with (copy / "model.onnx").open("r+b") as file:
         file.seek(1000)

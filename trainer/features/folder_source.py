@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...models.errors import InputError
+from .labels import check_names
 from .samples import Listing, Sample, by_split, listed, split_called
 
 IMAGE_SUFFIXES = frozenset(
@@ -26,12 +27,13 @@ def list_folder(root: Path) -> Listing:
 
     Raises:
         InputError: No class folders, images outside of them, a class folder without an image, a name that is not
-            UTF-8, or two folders for one class.
+            UTF-8 or not one line, or two folders for one class.
     """
     root = root.resolve()
     splits = _split_folders(root)
     folders = {split: _class_folders(root / name) for split, name in splits.items()} or {"train": _class_folders(root)}
     names = sorted({name for classes in folders.values() for name in classes})
+    check_names(names, str(root))
     index = {name: label for label, name in enumerate(names)}
     skipped: Counter[str] = Counter()
     samples = [

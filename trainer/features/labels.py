@@ -34,7 +34,8 @@ def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) 
     and named after themselves: they may start at 1 or have gaps.
 
     Raises:
-        InputError: A row without a label, a fraction, a label outside of the class names, or two kinds of label.
+        InputError: A row without a label, a fraction, a label outside of the class names, two kinds of label, or a
+            name that is not one line.
     """
     own = [labels for labels in found if labels.class_names is not None]
     if class_names is None and own:
@@ -52,9 +53,19 @@ def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) 
             f"{found[-1].where}: some labels are numbers and some are text, expected one kind in all files"
         )
     if class_names is not None:
+        check_names(class_names, found[0].where)
         pairs = zip(found, cleaned, strict=True)
         return class_names, np.concatenate([_known(labels.where, values, class_names) for labels, values in pairs])
-    return _sorted(np.concatenate(cleaned))
+    names, indices = _sorted(np.concatenate(cleaned))
+    check_names(names, found[0].where)
+    return names, indices
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raise an `InputError` for a class name that is empty or has a line break: exported files list one a line."""
+    for name in names:
+        if name.splitlines() != [name]:
+            raise InputError(f"{where}: class name {name!r} found, expected text on one line; rename that class")
 
 
 def _clean(labels: Labels) -> Array:

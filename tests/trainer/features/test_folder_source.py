@@ -4,6 +4,7 @@ import shutil
 import unicodedata
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from torchvision.datasets import ImageFolder
 
 from headsmith.models import InputError
 from headsmith.trainer.features import open_images
+from headsmith.trainer.features.labels import Labels, index_labels
 from headsmith.trainer.features.samples import Sample, carve
 
 
@@ -172,3 +174,20 @@ def test_two_unicode_forms_of_one_class_are_refused(image_folder):
     folder = image_folder({unicodedata.normalize(form, "café"): 3 for form in ("NFC", "NFD")})
     with pytest.raises(InputError, match="different Unicode forms; merge them"):
         open_images(folder)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "two\u2028lines"])
+def test_a_class_that_is_not_one_line_is_refused(image_folder, name):
+    folder = image_folder({name: 3, "dog": 3})
+    with pytest.raises(InputError, match="class name .* found, expected text on one line; rename that class") as caught:
+        open_images(folder)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["two\nlines", ""])
+def test_a_label_that_is_not_one_line_is_refused(name):
+    values = np.array([name, "dog"], object)
+    with pytest.raises(InputError, match="expected text on one line"):
+        index_labels([Labels("labels.npy: label", values)])
+    with pytest.raises(InputError, match="expected text on one line"):
+        index_labels([Labels("labels.npy: label", np.array([0, 1]), [name, "dog"])])
