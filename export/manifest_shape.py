@@ -66,11 +66,18 @@ def check_manifest(manifest: dict[str, Any], where: str) -> None:
             raise DamagedFileError(
                 f"{where}: lists {name!r}, expected files inside the bundle's folder; do not use this bundle"
             )
-    recipe = manifest["preprocessing"]
-    if manifest["preprocessing_sha256"] != ("" if recipe is None else sha256_json(recipe)):
+    if manifest["preprocessing_sha256"] != _digest(manifest["preprocessing"]):
         raise DamagedFileError(
             f"{where}: preprocessing is not what preprocessing_sha256 was taken of: edited by hand? export it again"
         )
+
+
+def _digest(recipe: dict[str, Any] | None) -> str | None:
+    """What `Metadata.preprocessing_sha256` is of it; ``None`` of numbers that JSON does not know."""
+    try:
+        return "" if recipe is None else sha256_json(recipe)
+    except ValueError:
+        return None
 
 
 def _converter() -> cattrs.Converter:

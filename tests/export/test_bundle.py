@@ -156,6 +156,7 @@ def test_a_manifest_that_lacks_something(copy, key):
         ({"parity": {}}, r"`parity` says nothing of model\.onnx"),
         ({"labels": None}, "damaged .* @ manifest.labels"),
         ({"preprocessing": [1]}, "damaged .* @ manifest.preprocessing"),
+        ({"preprocessing": {"scale": float("nan")}}, "preprocessing is not what preprocessing_sha256"),
         ({"input": "pixels"}, "damaged .* @ manifest.input"),
     ],
 )
