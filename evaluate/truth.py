@@ -147,16 +147,24 @@ def _first_box(text: str) -> str:
 
 def _fitting(rows: list[_Row], files: Sequence[str], truth: Path, root: Path) -> tuple[list[_Row], list[str]]:
     """The rows whose image is there, by path, name or stem, in the order of the images; and what is missing."""
-    known: dict[str, str] = {}
+    known = {file: file for file in files}
     for file in files:
-        known |= {key: file for key in (file, Path(file).name, Path(file).stem) if key not in known}
-    found = {known[row.file]: row._replace(file=known[row.file]) for row in rows if row.file in known}
+        known.setdefault(Path(file).name, file)
+        known.setdefault(Path(file).stem, file)
+    fitting = [row._replace(file=known[row.file]) for row in rows if row.file in known]
+    found = {row.file: row for row in reversed(fitting)}
+    for row in fitting:
+        if row != found[row.file]:
+            one, other = (" of ".join([*each.classes, *filter(None, [each.group])]) for each in (found[row.file], row))
+            raise InputError(f"{truth}: {row.file} is {one} in one row and {other} in another; keep the right one")
     gone = [row.file for row in rows if row.file not in known]
     bare = [file for file in files if file not in found]
     if not found:
         raise InputError(f"{truth}: none of its {len(rows)} files is in {root}, such as {rows[0].file}")
     notes = [f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}"] if gone else []
     notes += [f"{len(bare)} images have no row in {truth.name} and are left out: {listed(bare)}"] if bare else []
+    again = len(fitting) - len(found)
+    notes += [f"{again} rows of {truth.name} repeat an earlier one and count once"] if again else []
     return [found[file] for file in files if file in found], notes
 
 

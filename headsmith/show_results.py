@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .evaluate import EvalResult, Results
     from .export.accuracy import Share
 
+KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "ms")
+
 
 def show_results(results: "Results", as_json: bool) -> None:
     """All models of a results folder, the best first: accuracies with 95 % intervals, who is tied, and speed."""
@@ -19,7 +21,10 @@ def show_results(results: "Results", as_json: bool) -> None:
 
         show_json({name: to_json(getattr(results, name)) for name in ("data", "models", "failed")})
         return
-    console.print(_table(results), soft_wrap=False)
+    table, dropped = _table(results)
+    console.print(table, soft_wrap=False)
+    if dropped:
+        console.print(f"no room here for {', '.join(dropped)}; results.csv has them")
     first = results[0]
     console.print(
         f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} images, {first.setup.provider}, "
@@ -42,28 +47,49 @@ def show_results(results: "Results", as_json: bool) -> None:
     list_unreadable(first.unreadable)
 
 
-def _table(results: "Results") -> Table:
-    ks, subset = list(results[0].summary.top), results[0].subset
-    few = [k for k in ks if subset and k <= subset.num_classes]
-    names = [f"top-{k} %" for k in ks] + [f"top-{k} % of {subset.num_classes}" for k in few if subset]
-    figures = [Column(name, justify="right", no_wrap=True) for name in (*names, "NLL", "ECE", "ms", "images/s", "MB")]
-    table = Table(Column("model", overflow="fold"), Column("", no_wrap=True), *figures)
-    tied = {place.name: place.tied for place in results.standings()}
-    for result in results:
-        summary, speed = result.summary, result.speed
-        shares = [summary.top.get(k) for k in ks]
-        shares += [result.subset.top.get(k) if result.subset else None for k in few]
-        table.add_row(
-            escape(result.model),
-            "=" if tied[result.model] else "",
-            *map(_share, shares),
-            "n/a" if summary.nll is None else f"{summary.nll:.3f}",
-            "n/a" if summary.ece is None else f"{summary.ece:.3f}",
-            f"{speed.latency.p50:.2f}",
-            f"{speed.images_per_second:,.0f}",
-            f"{result.setup.bytes / 1e6:.1f}",
-        )
+def _table(results: "Results") -> tuple[Table, list[str]]:
+    """The table with the columns that the terminal has room for, and the headings of the others."""
+    columns, dropped = _columns(results), []
+    wide = console.options.update(max_width=10_000)
+    while console.measure(table := _drawn(columns), options=wide).maximum > console.width and len(columns) > KEPT:
+        least = next((heading for heading in DROPPED if heading in columns), list(columns)[-1])
+        del columns[least]
+        dropped.append(least)
+    return table, dropped
+
+
+def _drawn(columns: dict[str, list[str]]) -> Table:
+    first, *others = columns
+    headings = [Column(name, justify="right", no_wrap=True) for name in others]
+    table = Table(Column(first, overflow="fold"), *headings)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
     return table
+
+
+def _columns(results: "Results") -> dict[str, list[str]]:
+    """The cells of each column by its heading: model, who is tied, top-k, then the further figures."""
+    ks, subset = list(results[0].summary.top), results[0].subset
+    tied = {place.name: place.tied for place in results.standings()}
+    columns = {
+        "model": [escape(result.model) for result in results],
+        "": ["=" if tied[result.model] else "" for result in results],
+    }
+    columns |= {f"top-{k} %": [_share(result.summary.top.get(k)) for result in results] for k in ks}
+    for k in [k for k in ks if subset and k <= subset.num_classes]:
+        shares = [result.subset.top.get(k) if result.subset else None for result in results]
+        columns[f"top-{k} % of {len(results.data.class_names)}"] = [_share(share) for share in shares]
+    return columns | {
+        "NLL": [_figure(result.summary.nll) for result in results],
+        "ECE": [_figure(result.summary.ece) for result in results],
+        "ms": [f"{result.speed.latency.p50:.2f}" for result in results],
+        "images/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
+        "MB": [f"{result.setup.bytes / 1e6:.1f}" for result in results],
+    }
+
+
+def _figure(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
 
 
 def _scored(results: "Results") -> str:

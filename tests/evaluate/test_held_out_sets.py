@@ -92,6 +92,15 @@ def test_a_csv_file_that_does_not_fit_is_said(flat, tmp_path):
         open_data(flat, truth=write(tmp_path / "other.csv", "gone.png,cat\n"))
 
 
+def test_an_image_that_a_csv_file_names_twice(flat, tmp_path):
+    rows = "".join(f"val_{number}.png,{name}\n" for number, name in enumerate(WANTED))
+    data = open_data(flat, truth=write(tmp_path / "truth.csv", rows + "val_1,dog\n"))
+    assert labels_of(data) == WANTED
+    assert data.notes == ("1 rows of truth.csv repeat an earlier one and count once",)
+    with pytest.raises(InputError, match=r"other\.csv: val_1\.png is dog in one row and emu in another"):
+        open_data(flat, truth=write(tmp_path / "other.csv", rows + "val_1.png,emu\n"))
+
+
 def test_boxes_behind_a_class_are_left_out(flat, tmp_path):
     rows = "".join(f"val_{number},{SYNSETS[number]} 1 2 30 40\n" for number in range(6))
     data = open_data(flat, truth=write(tmp_path / "truth.csv", "ImageId,PredictionString\n" + rows))
