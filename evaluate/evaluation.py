@@ -116,10 +116,13 @@ def evaluate_classifiers(
     )
     folder = ResultsFolder(_folder(data) if out is None else Path(out), record)
     found = [evaluate_one(candidate, held_out, folder, options) for candidate in candidates]
-    folder.rank()
-    failed = [one.error for one in found if isinstance(one, FailedModel)]
+    failed = [one for one in found if isinstance(one, FailedModel)]
+    if len(failed) < len(found) or folder.begun:
+        for one in failed:
+            folder.fail(one)
+        folder.rank()
     if len(failed) == len(found):
-        raise InputError(failed[0])
+        raise InputError(failed[0].error)
     return load_results(folder.path)
 
 

@@ -53,7 +53,7 @@ class Options:
 def evaluate_one(
     candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: Options
 ) -> EvalResult | FailedModel:
-    """Measure one classifier and keep the result, or keep why that failed."""
+    """Measure one classifier and keep the result, or say why that failed."""
     key = _key(candidate, data, options)
     try:
         if isinstance(candidate, Failed):
@@ -70,9 +70,7 @@ def evaluate_one(
         raise
     except FAILURES as error:
         reason = str(error) if isinstance(error, HeadsmithError) else f"{candidate.source}: {short_reason(error)}"
-        failed = FailedModel(candidate.id, candidate.source, reason, key)
-        folder.fail(failed)
-        return failed
+        return FailedModel(candidate.id, candidate.source, reason, key)
     folder.add(result, predictions, logits)
     return result
 

@@ -13,8 +13,10 @@ from ..result import EvalResult, FailedModel
 from ..statistics import standings
 from .predictions import Predictions
 from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, HeldOutRecord, load_results
-from .table import failed_row, read_table, result_row, write_table
+from .table import COLUMNS, failed_row, read_table, result_row, write_table
 from .typed_json import read_typed, write_typed
+
+RANKING = ("rank", "tied", "p_holm")
 
 
 class ResultsFolder:
@@ -35,13 +37,18 @@ class ResultsFolder:
         """
         self.path, self.data = path, data
         self._lock = FileLock(path / LOCK)
-        if (path / DATA).exists():
+        if self.begun:
             self._check()
+
+    @property
+    def begun(self) -> bool:
+        """Whether the folder belongs to a held-out set already, because something was written."""
+        return (self.path / DATA).exists()
 
     def _begin(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            if not (self.path / DATA).exists():
+            if not self.begun:
                 write_typed(self.path / DATA, self.data)
         self._check()
 
@@ -59,7 +66,11 @@ class ResultsFolder:
         if not path.is_file():
             return None
         result = read_typed(path, EvalResult)
-        self._put(result_row(result))  # it may have died before its row was written
+        rows = read_table(self.path / TABLE)
+        if not any(
+            row.get("key") == key and not row.get("error") for row in rows
+        ):  # it died before its row was written
+            self._put(result_row(result))
         return result
 
     def name_for(self, model: str, key: str) -> str:
@@ -110,7 +121,10 @@ class ResultsFolder:
             write_table(self.path / TABLE, rows)
 
     def _put(self, row: dict[str, Any]) -> None:
-        """Add a row, or replace the one of the same key, or of the same classifier where it had failed."""
+        """Add a row, or replace the one of the same key, or of the same classifier where it had failed.
+
+        Columns that this version does not know stay as they are.
+        """
         with self._lock:
             rows: list[dict[str, Any]] = list(read_table(self.path / TABLE))
             same = [
@@ -118,8 +132,11 @@ class ResultsFolder:
                 for index, old in enumerate(rows)
                 if old.get("key") == row["key"] or (old.get("error") and old["model"] == row["model"])
             ]
-            if same and not row.get("error"):
-                row = {name: rows[same[0]].get(name, "") for name in ("rank", "tied", "p_holm")} | row
+            if same:
+                stay = () if row.get("error") else RANKING
+                row = {
+                    name: value for name, value in rows[same[0]].items() if name in stay or name not in COLUMNS
+                } | row
             kept = [old for index, old in enumerate(rows) if index not in same]
             kept.insert(same[0] if same else len(kept), row)
             write_table(self.path / TABLE, kept)

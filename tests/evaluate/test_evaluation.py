@@ -143,7 +143,7 @@ def test_a_model_that_fails_stays_in_the_table(tiny_bundle, images, tmp_path, on
     (failed,) = results.failed
     assert (failed.model, failed.source) == ("copy", str(copy))
     assert "model.onnx: 1000 bytes" in failed.error
-    assert [row["error"] != "" for row in rows_of(results.path)] == [True, False]
+    assert [row["error"] != "" for row in rows_of(results.path)] == [False, True]
 
 
 def test_no_model_that_works(tiny_bundle, images, tmp_path):
@@ -185,6 +185,7 @@ def test_a_class_that_training_never_saw(tiny_bundle, image_folder, tmp_path):
     data = image_folder({"cat": 2, "gnus": 2})
     with pytest.raises(InputError, match="such as 'gnus'; did you mean gnu"):
         evaluate_classifiers(tiny_bundle, data=data, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_unreadable_images_are_left_out_and_listed(tiny_bundle, image_folder):
@@ -195,6 +196,7 @@ def test_unreadable_images_are_left_out_and_listed(tiny_bundle, image_folder):
     assert [entry["id"] for entry in result.unreadable] == ["cat/001.png"]
     with pytest.raises(InputError, match=r"cat/001\.png"):
         evaluate_classifiers(tiny_bundle, data=data, strict=True, out="strict")
+    assert not Path("strict").exists()
 
 
 def test_images_that_are_there_twice_are_counted(tiny_bundle, image_folder):
@@ -210,6 +212,7 @@ def test_no_readable_image(tiny_bundle, image_folder):
     (data / "cat" / "000.png").write_text("text")
     with pytest.raises(InputError, match="none of the 1 held-out inputs could be read"):
         evaluate_classifiers(tiny_bundle, data=data)
+    assert not Path("results").exists()
 
 
 def test_a_subset_of_the_classes_has_figures_of_its_own(tiny_bundle, images, evaluated, tmp_path):

@@ -138,6 +138,21 @@ def test_a_table_of_an_older_version_keeps_every_value(tmp_path):
     assert (new["model"], new["comment"]) == ("new", "")
 
 
+def test_columns_that_somebody_added_stay(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    result, predictions = made_up("a", 1)
+    folder.fail(FailedModel("a", "a.onnx", "no room", ""))
+    table = tmp_path / "results.csv"
+    heading, row = table.read_text().splitlines()
+    table.write_text(f"{heading},my_note\n{row},try again\n")
+    folder.add(result, predictions)
+    assert [(row["error"], row["my_note"]) for row in rows_of(tmp_path)] == [("", "try again")]
+    table.write_text(table.read_text().replace("photos", "edited"))
+    before = table.read_text()
+    assert folder.find(result.key) is not None
+    assert table.read_text() == before
+
+
 def test_another_held_out_set_needs_another_folder(tmp_path):
     ResultsFolder(tmp_path, DATA).fail(FailedModel("a", "a.onnx", "no room", ""))
     other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
