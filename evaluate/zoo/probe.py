@@ -47,15 +47,15 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
     """
     size = model.metadata.batch_size(BATCH)
     logits = _logits(lambda batch: model.run(batch).logits, pixels, size)
-    best = logits.argmax(axis=1)
+    best = _best(logits)
     doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
     doubts += stored_doubts(model) if isinstance(model, ForeignModel) else ()
     setups = _setups(candidate, model) if len(pixels) >= FEW else {}
     orders = _orders(candidate.names)
-    answers = {name: order[best] for name, order in orders.items()}
+    answers = {name: np.where(best < 0, -1, order[best]) for name, order in orders.items()}
     promising = _promising(setups, pixels[:FIRST], labels[:FIRST], best[:FIRST], size)
     if promising is not None:
-        answers[promising] = _logits(setups[promising], pixels, size).argmax(axis=1)
+        answers[promising] = _best(_logits(setups[promising], pixels, size))
     name = max(answers, key=lambda name: np.count_nonzero(answers[name] == labels))
     return [*doubts, *_better(name, answers[name] == labels, best == labels, len(setups) + len(orders))]
 
@@ -63,6 +63,11 @@ def probe(candidate: Candidate, model: Model, pixels: Array, labels: Array) -> l
 def _logits(run: Callable[[Array], Array], pixels: Array, size: int) -> Array:
     """The logits of all pixels, ``size`` at a time."""
     return np.concatenate([run(pixels[start : start + size]) for start in range(0, len(pixels), size)])
+
+
+def _best(logits: Array) -> Array:
+    """The first answer of each row, -1 for a row with NaN, which answers nothing."""
+    return np.where(np.isnan(logits).any(axis=1), -1, logits.argmax(axis=1))
 
 
 def _setups(candidate: Candidate, model: Model) -> Setups:
@@ -98,9 +103,7 @@ def _reversed(values: Triple) -> Triple:
 
 def _promising(setups: Setups, pixels: Array, labels: Array, best: Array, size: int) -> str | None:
     """The setup that has the most images right, if these are more than under the declared one."""
-    right = {
-        name: np.count_nonzero(_logits(run, pixels, size).argmax(axis=1) == labels) for name, run in setups.items()
-    }
+    right = {name: np.count_nonzero(_best(_logits(run, pixels, size)) == labels) for name, run in setups.items()}
     name = max(right, key=lambda name: right[name], default=None)
     return name if name is not None and right[name] > np.count_nonzero(best == labels) else None
 
@@ -132,8 +135,11 @@ def _better(name: str, other: Array, declared: Array, tests: int) -> Iterator[st
 
 
 def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Iterator[str]:
-    share, balance = (np.bincount(rows).max() / len(rows) for rows in (best, labels))
-    if len(best) >= FEW and share > DOMINANT and balance <= BALANCED:
+    answers = best[best >= 0]
+    if len(answers) < FEW:
+        return
+    share, balance = (np.bincount(rows).max() / len(rows) for rows in (answers, labels))
+    if share > DOMINANT and balance <= BALANCED:
         reach = np.abs(model.feed(pixels[:FIRST]).astype(np.float64)).max()
         far = f", and its input reaches {reach:.0f}" if isinstance(model, ForeignModel) and reach > LARGE else ""
         yield f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"

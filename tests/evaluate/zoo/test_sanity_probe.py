@@ -156,3 +156,11 @@ def test_a_bundle_is_fed_right_and_not_normalised_twice(tiny_bundle, tiny_run, o
     assert probe(found, model, colours, best) == []
     doubts = probe(found, model, np.ascontiguousarray(colours[..., ::-1]), best)
     assert [doubt for doubt in doubts if doubt.startswith("the channel order BGR would be clearly better")]
+
+
+def test_rows_with_nan_are_no_answers(nearest, sample, monkeypatch):
+    """The first answer of numpy to NaN is class 0, for every image."""
+    found = nearest(("pixels in 0..1", "rgb"), ("pixels in 0..1", "rgb"))
+    model = open_candidate(found, threads=1)
+    monkeypatch.setattr(model, "_scores", lambda fed, _: np.full((len(fed), len(found.labels)), np.nan, np.float32))
+    assert probe(found, model, *sample) == []
