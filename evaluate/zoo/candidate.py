@@ -35,6 +35,7 @@ class Setup:
         quantised: Its scores are whole numbers.
         scale: What these are multiplied by after `zero_point` was subtracted; ``None`` where the graph does not say it.
         zero_point: See `scale`.
+        further: Other outputs that could be the scores; `output` was chosen because it is called ``logits``.
     """
 
     output: str
@@ -44,11 +45,14 @@ class Setup:
     quantised: bool = False
     scale: float | None = None
     zero_point: int = 0
+    further: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What of it is worth telling."""
         found = {
+            f"its scores are taken from {self.output}, by that name; so could they be from {', '.join(self.further)}, "
+            "which --output would choose": bool(self.further),
             "gives probabilities, of which the logarithm is taken": self.probabilities,
             f"output {self.background} is a background class and left out": self.background is not None,
             "takes one image at a time": self.batch == 1,

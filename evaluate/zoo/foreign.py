@@ -62,7 +62,7 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
             "(imagenet-1k, or a text file with one name a line) or in a zoo.yaml"
         )
     names = read_names(row.labels, row.folder, where)
-    output = _output(model, row, len(names[0]), where)
+    output, further = _output(model, row, len(names[0]), where)
     fixed = shape[0] or _fixed_batch(output)
     quantised = output.dtype is not None and output.dtype.is_integer()
     setup = Setup(
@@ -71,7 +71,8 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         row.background,
         fixed,
         quantised,
-        *(_steps(output) if quantised else ()),
+        *(_steps(output) if quantised else (None, 0)),
+        further,
     )
     return Foreign(recipe, names, setup)
 
@@ -102,8 +103,8 @@ def _check_shape(images: ir.Value, shape: list[int | None], recipe: Preprocessin
             )
 
 
-def _output(model: ir.Model, row: Row, labels: int, where: str) -> ir.Value:
-    """The output with one score a label, and one for the background."""
+def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Value, tuple[str, ...]]:
+    """The output with one score a label, and one for the background; and those that its name ``logits`` beat."""
     outputs = {str(value.name): value for value in model.graph.outputs}
     listed = ", ".join(f"{name} {value.shape}" for name, value in outputs.items())
     if row.output is not None:
@@ -119,13 +120,15 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> ir.Value:
         raise InputError(
             f"{where}: {found} outputs, {labels} classes{extra if expected + 1 in counts.values() else ''}"
         )
+    further: tuple[str, ...] = ()
     if len(fitting) > 1 and "logits" in fitting:
+        further = tuple(name for name in fitting if name != "logits")
         fitting = ["logits"]
     if len(fitting) > 1:
         raise InputError(f"{where}: several outputs could be the scores ({listed}); name one with --output")
     if row.background is not None and not 0 <= row.background < expected:
         raise InputError(f"{where}: --background {row.background}: expected one of 0..{expected - 1}")
-    return outputs[fitting[0]]
+    return outputs[fitting[0]], further
 
 
 def _scores(value: ir.Value) -> int | None:

@@ -159,6 +159,9 @@ def test_of_two_outputs_the_one_of_fitting_shape(build):
 def test_of_two_fitting_outputs_the_one_called_logits(build):
     two = net(outputs="float[N,5] likely, float[N,5] logits", tail="logits = Identity(f) likely = Softmax(f)")
     assert build(two).setup.output == "logits"
+    assert (
+        build(two).notes[0].startswith("its scores are taken from logits, by that name; so could they be from likely")
+    )
     unnamed = two.replace("logits", "q")
     assert_failed(
         build(unnamed), r"several outputs could be the scores \(likely \[N,5\], q \[N,5\]\); name one with --output"
