@@ -15,6 +15,7 @@ from .results import Predictions, load_results
 from .results.predictions import same_rows
 from .results.reading import DATA
 from .statistics import PairedDifference, bootstrap_difference, holm, paired_difference
+from .zoo.names import meaning
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,8 @@ def _flips(one: EvalResult, first: Predictions, other: EvalResult, second: Predi
     right = [predictions.scores.correct() for predictions in (first, second)]
     sure = [predictions.scores.confidences for predictions in (first, second)]
     names = [np.array(known, dtype=object)[index] for known, index in zip(answers, best, strict=True)]
-    rows = np.flatnonzero(names[0] != names[1])
+    means = [np.array([name and meaning(name) for name in known], dtype=object) for known in answers]
+    rows = np.flatnonzero(means[0][best[0]] != means[1][best[1]])
     rows = rows[np.argsort(right[0][rows] == right[1][rows], kind="stable")]
     return [
         Flip(

@@ -51,7 +51,7 @@ def _overall(rows: "Sequence[TopK]") -> Table:
 def _parts(title: str, parts: "Sequence[Part]") -> Table:
     table = Table("", *_right("n", "A - B (95 %)", "only A", "only B", "p (Holm)"), title=title)
     for part in parts:
-        table.add_row(escape(part.name), f"{part.paired.n:,}", *_paired(part.paired), _p(part.p))
+        table.add_row(_class(part.name), f"{part.paired.n:,}", *_paired(part.paired), _p(part.p))
     return table
 
 
@@ -82,7 +82,7 @@ def _show_flips(flips: "Sequence[Flip]") -> None:
     for flip in flips[:LISTED]:
         first = _answer(flip.first, flip.first_probability, flip.first_right)
         second = _answer(flip.second, flip.second_probability, flip.second_right)
-        table.add_row(escape(flip.id), escape(flip.label), first, second)
+        table.add_row(escape(flip.id), _class(flip.label), first, second)
     console.print(table, soft_wrap=False)
     if len(flips) > LISTED:
         console.print(f"  ... and {len(flips) - LISTED:,} more; --out FILE.csv writes all of them")
@@ -98,9 +98,15 @@ def _paired(pair: "PairedDifference") -> tuple[str, str, str]:
 
 
 def _answer(answer: str | None, probability: float | None, right: bool) -> str:
-    text = "nothing (NaN)" if answer is None else escape(answer)
+    text = "nothing (NaN)" if answer is None else _class(answer)
     sure = "" if probability is None else f" {100 * probability:.0f} %"
     return f"[green]{text}[/]{sure}" if right else f"{text}{sure}"
+
+
+def _class(label: str) -> str:
+    from .evaluate.zoo.names import readable
+
+    return escape(readable(label))
 
 
 def _points(difference: float) -> str:

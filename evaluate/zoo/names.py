@@ -1,6 +1,8 @@
 """How the outputs of a classifier are called, and which of them the classes of a held-out set are."""
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,34 @@ def columns(labels: Sequence[str]) -> ClassNames:
             others = [tuple(other[places[label]] for label in labels) for other in known if other is not column]
             return tuple(labels), *others
     return (tuple(labels),)
+
+
+@cache
+def _wordnet_ids() -> dict[str, str]:
+    """The WordNet id of every name that means one class of ImageNet."""
+    found: dict[str, str] = {}
+    known = imagenet_names(IMAGENET) or ()
+    for column in reversed(known):
+        count = Counter(column)
+        found |= {name: known[0][place] for place, name in enumerate(column) if count[name] == 1}
+    return found
+
+
+def meaning(label: str) -> str:
+    """The WordNet id of a class of ImageNet, by whichever of its names; any other label as it is."""
+    return _wordnet_ids().get(label, label)
+
+
+@cache
+def _first_synonyms() -> dict[str, str]:
+    ids, _, first = imagenet_names(IMAGENET) or ((), (), ())
+    return dict(zip(ids, first, strict=True))
+
+
+def readable(label: str) -> str:
+    """``n01440764 tench`` for a WordNet id of ImageNet; any other label as it is."""
+    synonym = _first_synonyms().get(label)
+    return label if synonym is None else f"{label} {synonym}"
 
 
 def match_names(classes: Sequence[str], names: ClassNames, where: str) -> Array:

@@ -5,7 +5,7 @@ import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.evaluate.zoo import match_names
-from headsmith.evaluate.zoo.names import columns, read_names
+from headsmith.evaluate.zoo.names import columns, meaning, read_names, readable
 from headsmith.models import InputError
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
@@ -64,3 +64,9 @@ def test_never_by_luck(imagenet, classes, message):
 def test_names_that_cannot_be_read(tmp_path, labels, message):
     with pytest.raises(InputError, match=message):
         read_names(labels, tmp_path, "model.onnx")
+
+
+def test_labels_that_mean_the_same_class():
+    assert [meaning(label) for label in ("n01440764", "tench", "tench, Tinca tinca")] == ["n01440764"] * 3
+    assert [readable(label) for label in ("n01440764", "tench", "oak")] == ["n01440764 tench", "tench", "oak"]
+    assert [meaning("oak"), meaning("crane")] == ["oak", "crane"]  # a bird and a machine
