@@ -8,6 +8,8 @@ import torch
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import top_k_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from headsmith.models import InputError
 from headsmith.trainer import TrainConfig
@@ -201,4 +203,5 @@ def test_a_normalised_head_learns_whatever_the_scale_of_the_features(scale):
     rows = (torch.from_numpy(features * scale).float(), torch.from_numpy(labels))
     config = TrainConfig(head="norm_linear", epochs=60, batch_size=32, device="cpu")
     [fitted] = fit_heads({"train": rows, "val": rows}, 3, [config])
-    assert fitted.val["top1"] >= 0.97  # what scikit-learn's StandardScaler and LogisticRegression reach: 1.0
+    peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, labels).score(features, labels)
+    assert fitted.val["top1"] >= peer - 0.03
