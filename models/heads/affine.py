@@ -69,7 +69,7 @@ class _MixedAffine(torch.autograd.Function):
         return (
             _features_gradient(gradient, weight, shared=features.ndim == 2) if asked[0] else None,
             _weight_gradient(gradient, features) if asked[1] else None,
-            _bias_gradient(gradient) if asked[2] else None,
+            column_sums(gradient) if asked[2] else None,
             None,
             None,
         )
@@ -81,8 +81,11 @@ def _features_gradient(gradient: Tensor, weight: Tensor, *, shared: bool) -> Ten
     return gradient @ weight
 
 
-def _bias_gradient(gradient: Tensor) -> Tensor:
-    """The sum over rows, as a product with ones: faster than a reduction along the slow axis."""
+def column_sums(gradient: Tensor) -> Tensor:
+    """The sum over rows of ``(N, C)`` or ``(H, N, C)`` half precision, float32.
+
+    It is a product with ones: faster than a reduction along the slow axis.
+    """
     ones = gradient.new_ones(*gradient.shape[:-2], 1, gradient.shape[-2])
     product = torch.mm if gradient.ndim == 2 else torch.bmm
     return product(ones, gradient, out_dtype=torch.float32).squeeze(-2)

@@ -19,17 +19,22 @@ class Bank:
         head: With a bank axis, or a single head.
         configs: The settings of every head; neighbours with equal losses share one call.
         device: Where both are to be.
+
+    Attributes:
+        head: The module.
+        size: H.
+        groups: Which heads share a loss, in order, and that loss, row by row.
     """
 
     def __init__(self, head: Head, configs: Sequence[TrainConfig], device: torch.device) -> None:
         self.head, self.size = head.to(device), len(configs)
+        self.groups: list[tuple[slice, TopKCrossEntropy]] = []
         self._upstream: dict[float, Tensor] = {}
-        self._criteria: list[tuple[slice, TopKCrossEntropy]] = []
         first = 0
         for _, equal in groupby(configs, key=loss_key):
             group = list(equal)
             loss = criterion(group[0], inplace=device.type == "cuda").to(device)
-            self._criteria.append((slice(first, first + len(group)), loss))
+            self.groups.append((slice(first, first + len(group)), loss))
             first += len(group)
 
     @property
@@ -49,8 +54,9 @@ class Bank:
             logits: ``(H, N, C)``.
             labels: ``(N,)`` int64.
         """
-        for heads, loss in self._criteria:
-            yield _losses(loss, logits[heads], labels)
+        for heads, loss in self.groups:
+            group = logits[heads]
+            yield loss(group.flatten(0, 1), labels.repeat(len(group))).view(group.shape[:2])
 
     def gradient(self, logits: Tensor, labels: Tensor, upstream: float) -> tuple[Tensor, list[Tensor]]:
         """The gradient of ``upstream`` times the sum of all losses by the logits, and those losses.
@@ -60,26 +66,32 @@ class Bank:
             labels: ``(N,)`` int64.
             upstream: The factor.
         """
-        if upstream not in self._upstream:
-            self._upstream[upstream] = torch.tensor(upstream, device=logits.device)
-        factor = self._upstream[upstream]
         gradient, found = logits.detach(), []
-        for heads, loss in self._criteria:
-            group = gradient[heads].requires_grad_()
-            losses = _losses(loss, group, labels)
-            [slope] = torch.autograd.grad(losses, group, factor.expand_as(losses))
-            if len(self._criteria) == 1:
-                gradient = slope
+        for heads, loss in self.groups:
+            group = gradient[heads]
+            slope, losses = self.slope(loss, group.flatten(0, 1), labels.repeat(len(group)), upstream)
+            if len(self.groups) == 1:
+                gradient = slope.view_as(group)
             elif slope.data_ptr() != group.data_ptr():
-                gradient[heads] = slope
-            found.append(losses.detach())
+                group.copy_(slope.view_as(group))
+            found.append(losses.view(group.shape[:2]))
         return gradient, found
 
+    def slope(self, loss: TopKCrossEntropy, logits: Tensor, labels: Tensor, upstream: float) -> tuple[Tensor, Tensor]:
+        """The gradient of ``upstream`` times the sum of one group's losses by its logits, and those losses.
 
-def _losses(loss: TopKCrossEntropy, logits: Tensor, labels: Tensor) -> Tensor:
-    heads, rows, classes = logits.shape
-    found: Tensor = loss(logits.reshape(heads * rows, classes), labels if heads == 1 else labels.repeat(heads))
-    return found.view(heads, rows)
+        Args:
+            loss: The group's.
+            logits: ``(R, C)`` that nobody needs afterwards: the gradient may overwrite them.
+            labels: ``(R,)`` int64.
+            upstream: The factor.
+        """
+        if upstream not in self._upstream:
+            self._upstream[upstream] = torch.tensor(upstream, device=logits.device)
+        logits = logits.detach().requires_grad_()
+        losses: Tensor = loss(logits, labels)
+        [slope] = torch.autograd.grad(losses, logits, self._upstream[upstream].expand_as(losses))
+        return slope, losses.detach()
 
 
 def loss_key(config: TrainConfig) -> tuple[object, ...]:

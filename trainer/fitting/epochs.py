@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -19,7 +19,10 @@ from .rows import WINDOW_BYTES, Rows
 from .scoring import tf32
 from .steps import Steps
 
-_MOST_STEPS = 32
+if TYPE_CHECKING:
+    from .wide_linear import WideLinear
+
+_MOST_STEPS = 16
 
 
 class Epochs(Protocol):
@@ -108,8 +111,8 @@ class StepEpochs:
         trained = [parameter.detach() for parameter in bank.parameters]
         parameters = trained if bank.head.bank is not None else [parameter[None] for parameter in trained]
         factors = schedule(self.config, self.steps_per_epoch)
-        self.optimizer = _optimizer(bank, parameters, configs, factors, rows.features.dtype)
-        self.steps = Steps(bank, self.optimizer, self.config, processes, _root_mean_square(rows, self.config))
+        self.optimizer, wide = _optimizer(bank, parameters, configs, factors, rows.features, processes)
+        self.steps = Steps(bank, self.optimizer, self.config, processes, _root_mean_square(rows, self.config), wide)
         row_bytes = max(rows.features[:1].numel() * rows.features.element_size(), 1)
         batch = self.config.batch_size // processes.count
         self.window = min(max(WINDOW_BYTES // (row_bytes * max(batch, 1)), 1), _MOST_STEPS)
@@ -171,6 +174,8 @@ class StepEpochs:
             pairs += [*zip(moments, found["moments"][name], strict=True)]
         for tensor, value in pairs:
             tensor.copy_(value)
+        if self.steps.wide is not None:
+            self.steps.wide.refresh()
         for parameter in self.bank.parameters:
             if hasattr(parameter, "rounded"):
                 parameter.rounded.copy_(parameter)
@@ -178,16 +183,26 @@ class StepEpochs:
 
 
 def _optimizer(
-    bank: Bank, parameters: list[Tensor], configs: Sequence[TrainConfig], factors: list[float], dtype: torch.dtype
-) -> Optimizer:
-    if parameters[0].device.type == "cpu":
-        return Optimizer(parameters, configs, factors)
+    bank: Bank,
+    parameters: list[Tensor],
+    configs: Sequence[TrainConfig],
+    factors: list[float],
+    features: Tensor,
+    processes: Processes,
+) -> tuple[Optimizer, "WideLinear | None"]:
+    """What updates a bank; and what takes its whole steps, on a card whose heads fit."""
+    if processes.device.type == "cpu":
+        return Optimizer(parameters, configs, factors), None
     from .fused_optimizer import FusedOptimizer
+    from .wide_linear import WideLinear
 
     optimizer = FusedOptimizer(parameters, configs, factors)
-    if dtype == torch.float16:
-        optimizer.keep_rounded([keep_rounded(parameter, dtype) for parameter in bank.parameters])
-    return optimizer
+    if WideLinear.fits(bank, features):
+        return optimizer, WideLinear(bank, optimizer, processes, features.dtype)
+    if features.dtype == torch.float16:
+        copies = [keep_rounded(parameter, features.dtype) for parameter in bank.parameters]
+        optimizer.rounded = [copy.view(own.shape) for copy, own in zip(copies, parameters, strict=True)]
+    return optimizer, None
 
 
 def _root_mean_square(rows: Rows, config: TrainConfig) -> float:

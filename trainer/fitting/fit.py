@@ -24,7 +24,7 @@ from .checkpoint import CHECKPOINT, Checkpoint
 from .epochs import Epochs, epochs_for
 from .processes import Processes, join
 from .rows import Rows, place
-from .scoring import accuracies, label_ranks_of, tf32
+from .scoring import accuracies, hit_counts, label_ranks_of, tf32
 from .selection import Selection
 
 METRICS = "metrics.jsonl"
@@ -185,11 +185,9 @@ class Fit:
         with progress(title, total * images, "images", done=self.done * images, shown=not self.processes.rank) as show:
             self._write(metrics, self.selection.histories)
             while self.done < total and any(self.selection.active):
-                sums = self._epoch(show)
-                ranked = self._validate()  # launched while the device still works on the epoch
-                losses = (sums.double() / self.epochs.images).tolist()
+                found = torch.cat([self._epoch(show), *self._validate()], dim=1).tolist()  # waits for the device
                 self.seconds = before + time.perf_counter() - start
-                new = self._score(losses, ranked)
+                new = self._score(found)
                 self._write(metrics, new, append=True)
                 show(0, self.selection.status())
                 if checkpoint is not None and not self.processes.rank and any(self.selection.active):
@@ -206,8 +204,8 @@ class Fit:
                 head=self._head(head),
                 best=self.selection.best[head],
                 history=self.selection.histories[head],
-                val=self._accuracies(head, *val[head]) if len(val[head][0]) else {},
-                test=self._accuracies(head, *test[head]) if len(test[head][0]) else {},
+                val=self._final_row(head, *val[head]),
+                test=self._final_row(head, *test[head]),
                 val_ranks=val[head][0],
                 test_ranks=test[head][0],
                 seconds=self.seconds,
@@ -220,28 +218,33 @@ class Fit:
         ]
 
     def _epoch(self, show: Callable[..., None]) -> Tensor:
-        """Go through the next epoch; sums of the losses ``(H,)``."""
+        """Go through the next epoch; mean losses ``(H, 1)`` float64 on the device."""
         self.done += 1
         losses = self.epochs.run(self.done, lambda images: show(images, self.selection.status()))
         self.processes.sum(losses)
-        return losses
+        return losses.double()[:, None] / self.epochs.images
 
-    def _validate(self) -> Split | None:
-        """Ranks ``(H, N)`` and mean losses ``(H,)`` on the validation split, if there is one, on the device."""
+    def _validate(self) -> list[Tensor]:
+        """Mean losses ``(H, 1)`` and hits ``(H, K)`` on the validation split, if there is one, on the device."""
         if "val" not in self.rows:
-            return None
+            return []
         with tf32(self.processes.device):
-            return label_ranks_of(self.bank, self.epochs.state(), self.rows["val"], self.processes)
+            ranks, losses = label_ranks_of(self.bank, self.epochs.state(), self.rows["val"], self.processes)
+        return [losses[:, None], hit_counts(ranks, max(self.weights, key=len))]
 
-    def _score(self, losses: list[float], scored: Split | None) -> list[list[dict[str, Any]]]:
-        """The epoch's row, in a list, of every head that is still active; an empty list for the others."""
+    def _score(self, found: Sequence[Sequence[float]]) -> list[list[dict[str, Any]]]:
+        """The epoch's row, in a list, of every head that is still active; an empty list for the others.
+
+        Args:
+            found: Of every head its loss and, with a validation split, the loss and the hits there.
+        """
         state = self.epochs.state()
-        scores = list(zip(*(values.cpu() for values in scored), strict=True)) if scored else []
-        new: list[list[dict[str, Any]]] = [[] for _ in losses]
+        new: list[list[dict[str, Any]]] = [[] for _ in found]
         for head in [head for head, active in enumerate(self.selection.active) if active]:
-            row: dict[str, Any] = {"epoch": self.done, "loss": losses[head], "seconds": round(self.seconds, 3)}
-            if scores:
-                row["val"] = self._accuracies(head, *scores[head])
+            loss, *scored = found[head]
+            row: dict[str, Any] = {"epoch": self.done, "loss": loss, "seconds": round(self.seconds, 3)}
+            if scored:
+                row["val"] = self._accuracies(head, scored[1:], len(self.rows["val"].labels), scored[0])
             if self.selection.add(head, row):
                 self._keep(head, state)
             new[head].append(row)
@@ -249,8 +252,14 @@ class Fit:
             self.on_epoch([row for rows in new for row in rows])
         return new
 
-    def _accuracies(self, head: int, ranks: Tensor, loss: Tensor) -> dict[str, Any]:
-        return accuracies(ranks, float(loss), self.weights[head], self.bank.head.num_classes)
+    def _accuracies(self, head: int, hits: Sequence[float], n: int, loss: float) -> dict[str, Any]:
+        return accuracies(hits, n, loss, self.weights[head], self.bank.head.num_classes)
+
+    def _final_row(self, head: int, ranks: Tensor, loss: Tensor) -> dict[str, Any]:
+        """The row of a split's ``(N,)`` ranks; empty without any."""
+        if not len(ranks):
+            return {}
+        return self._accuracies(head, hit_counts(ranks, self.weights[head]).tolist(), len(ranks), float(loss))
 
     def _keep(self, head: int, state: Mapping[str, Tensor]) -> None:
         for name, value in state.items():

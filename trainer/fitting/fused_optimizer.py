@@ -16,20 +16,21 @@ _BLOCK = 1024
 
 
 class FusedOptimizer(Optimizer):
-    """An `Optimizer` whose steps read what changes from step to step from device memory."""
+    """An `Optimizer` whose steps read what changes from step to step from device memory.
+
+    Attributes:
+        rounded: Half-precision copies of the parameters, if there are any, that every update writes too. A copy may
+            have more classes than its parameter; those stay as they are.
+    """
 
     def __init__(self, parameters: Sequence[Tensor], configs: Sequence[TrainConfig], factors: Sequence[float]) -> None:
         super().__init__(parameters, configs, factors)
         device = self.parameters[0].device
+        self.rounded: list[Tensor] = []
         self._rates = torch.tensor(self.rates, device=device)
         self._decays = torch.tensor(self.decays, device=device)
         self._table = _table(self.kind, factors).to(device)
         self._coming = torch.empty(0, 3, device=device)
-        self._rounded: list[Tensor] = []
-
-    def keep_rounded(self, rounded: Sequence[Tensor]) -> None:
-        """Write every new value of the parameters into these half-precision copies too."""
-        self._rounded = list(rounded)
 
     def start(self, first_step: int, count: int) -> None:
         """Copy the steps' row of the table to where their kernels read it."""
@@ -39,30 +40,36 @@ class FusedOptimizer(Optimizer):
 
     def update(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
         """See `Optimizer.update`."""
-        moments = zip(*self.state.values(), strict=True)
-        rounded = self._rounded or self.parameters
-        for parameter, gradient, state, copy in zip(self.parameters, gradients, moments, rounded, strict=True):
-            count = parameter[0].numel()
-            _update[(triton.cdiv(count, _BLOCK), len(parameter))](
-                parameter,
-                gradient.contiguous(),
-                state[0],
-                state[-1],
-                copy,
-                self._rates,
-                self._decays,
-                self._coming[position],
-                count,
-                scale,
-                self.momentum,
-                BETA1,
-                BETA2,
-                EPSILON,
-                KIND=self.kind,
-                ROUNDED=bool(self._rounded),
-                BLOCK=_BLOCK,
-                num_warps=4,
-            )
+        for index, gradient in enumerate(gradients):
+            self.update_one(index, gradient, position, scale)
+
+    def update_one(self, index: int, gradient: Tensor, position: int, scale: float) -> None:
+        """Take one step of one parameter: the ``index``-th; all else as for `Optimizer.update`."""
+        parameter = self.parameters[index]
+        moments = [state[index] for state in self.state.values()]
+        copy = self.rounded[index] if self.rounded else parameter
+        count = parameter[0].numel()
+        _update[(triton.cdiv(count, _BLOCK), len(parameter))](
+            parameter,
+            gradient.contiguous(),
+            moments[0],
+            moments[-1],
+            copy,
+            copy[0].numel(),
+            self._rates,
+            self._decays,
+            self._coming[position],
+            count,
+            scale,
+            self.momentum,
+            BETA1,
+            BETA2,
+            EPSILON,
+            KIND=self.kind,
+            ROUNDED=bool(self.rounded),
+            BLOCK=_BLOCK,
+            num_warps=4,
+        )
 
 
 def _table(kind: str, factors: Sequence[float]) -> Tensor:
@@ -80,6 +87,7 @@ def _update(
     first_ptr,
     second_ptr,
     rounded_ptr,
+    rounded_stride,
     rates_ptr,
     decays_ptr,
     step_ptr,
@@ -93,10 +101,10 @@ def _update(
     ROUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    head = tl.program_id(1)
+    head = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < count
-    at = head.to(tl.int64) * count + place
+    at = head * count + place
     rate = tl.load(rates_ptr + head)
     decay = tl.load(decays_ptr + head)
     parameter = tl.load(parameter_ptr + at, mask=inside)
@@ -119,4 +127,5 @@ def _update(
     tl.store(first_ptr + at, first, mask=inside)
     tl.store(parameter_ptr + at, parameter, mask=inside)
     if ROUNDED:
-        tl.store(rounded_ptr + at, parameter.to(rounded_ptr.dtype.element_ty), mask=inside)
+        copy = rounded_ptr + head * rounded_stride + place
+        tl.store(copy, parameter.to(rounded_ptr.dtype.element_ty), mask=inside)

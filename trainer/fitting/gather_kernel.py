@@ -1,4 +1,4 @@
-"""Rows that a device reads from page-locked memory of the host, without the CPU."""
+"""Rows that a device gathers itself, from its own memory or from page-locked memory of the host."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, attr-defined"
 
@@ -9,30 +9,33 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_PROGRAMS = 64
 _BLOCK = 1024
+# Programs that gather: many for the device's memory; for the bus to the host just enough (50 of the 55 GB/s of an
+# H200's), so that the rest of the device is left to others.
+FROM_DEVICE, FROM_HOST = 1024, 64
 
 
-def fetch_rows(features: Tensor, rows: Tensor, out: Tensor) -> None:
-    """Write ``features[rows]`` to ``out``.
-
-    A few small programs keep the bus busy (50 of the 55 GB/s of an H200's) and leave the rest of the device to others.
+def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor, Tensor], programs: int) -> None:
+    """Write ``features[rows]`` and ``labels[rows]``.
 
     Args:
-        features: ``(N, D)`` contiguous, in page-locked host memory.
+        features: ``(N, D)`` contiguous, on the device or in page-locked host memory.
+        labels: ``(N,)`` int64 on the device.
         rows: ``(R,)`` int64 on the device.
-        out: ``(R, D)`` contiguous on the device, of the same type.
+        out: ``(R, D)`` and ``(R,)`` contiguous on the device, of the same types.
+        programs: How many share the rows.
     """
-    count, width = out.shape
+    count, width = out[0].shape
     if count:
-        _fetch[(min(count, _PROGRAMS),)](features, rows, out, count, width, BLOCK=_BLOCK, num_warps=2)
+        _fetch[(min(count, programs),)](features, labels, rows, *out, count, width, BLOCK=_BLOCK, num_warps=2)
 
 
 @triton.jit
-def _fetch(features_ptr, rows_ptr, out_ptr, count, width, BLOCK: tl.constexpr):
-    for place in range(tl.program_id(0), count, tl.num_programs(0)):
+def _fetch(features_ptr, labels_ptr, rows_ptr, out_ptr, out_labels_ptr, count, width, BLOCK: tl.constexpr):
+    for place in range(tl.program_id(0).to(tl.int64), count, tl.num_programs(0)):  # 64 bits: batches may be large
         row = tl.load(rows_ptr + place)
-        source, target = features_ptr + row * width, out_ptr + place.to(tl.int64) * width
+        tl.store(out_labels_ptr + place, tl.load(labels_ptr + row))
+        source, target = features_ptr + row * width, out_ptr + place * width
         for start in range(0, width, BLOCK):
             column = start + tl.arange(0, BLOCK)
             inside = column < width

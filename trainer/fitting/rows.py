@@ -64,23 +64,24 @@ def place(
         half of what is free, from where they are if they take more. On a CPU they stay where they are.
     """
     if device.type == "cpu":
-        return _Resident(features, labels, "in memory or mapped from the file")
+        return _InMemory(features, labels, "in memory or mapped from the file")
     needed = features.numel() * features.element_size()
     free = torch.cuda.mem_get_info(device)[0] - reserved if memory is None else memory
     sizes = f"{needed / 1e9:.2f} GB of features, {max(free, 0) / 1e9:.2f} GB allowed on the device"
-    if needed <= free:
-        return _Resident(_copied(features, device), labels.to(device), f"on the device: {sizes}")
-    if needed * processes <= free_memory() / 2:
-        from .gather_kernel import page_locked
+    from .gather_kernel import FROM_DEVICE, FROM_HOST, page_locked
 
+    if needed <= free:
+        return _Fetched(_copied(features, device), labels, device, f"on the device: {sizes}", FROM_DEVICE)
+    if needed * processes <= free_memory() / 2:
         locked = page_locked(features)
         if locked is not None:
-            return _Fetched(locked, labels, device, f"read by the device from page-locked memory: {sizes}")
+            where = f"read by the device from page-locked memory: {sizes}"
+            return _Fetched(locked, labels, device, where, FROM_HOST)
     return _Streamed(features, labels, device, f"streamed to the device: {sizes}")
 
 
-class _Resident:
-    """Rows on the device, or on the CPU for a CPU."""
+class _InMemory:
+    """Rows on the CPU, for a CPU."""
 
     def __init__(self, features: Tensor, labels: Tensor, placement: str) -> None:
         self.features, self.labels, self.placement = features, labels, placement
@@ -89,9 +90,8 @@ class _Resident:
     def windows(self, plan: Iterable[Window]) -> Iterator[tuple[Window, Tensor, Tensor]]:
         for window in plan:
             features, labels = self._buffer(len(window.rows))
-            rows = window.rows.to(self.labels.device, non_blocking=True)
-            torch.index_select(self.features, 0, rows, out=features)
-            torch.index_select(self.labels, 0, rows, out=labels)
+            torch.index_select(self.features, 0, window.rows, out=features)
+            torch.index_select(self.labels, 0, window.rows, out=labels)
             yield window, features, labels
 
     def blocks(self, size: int, rank: int = 0, ranks: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
@@ -143,26 +143,39 @@ class _Streamed:
         pinned = torch.index_select(self.features, 0, rows, out=slot.pinned[: len(rows)])
         with torch.cuda.stream(self._stream):
             self._stream.wait_event(slot.consumed)
-            slot.features[: len(rows)].copy_(pinned, non_blocking=True)
+            features, labels = slot.of(len(rows))
+            features.copy_(pinned, non_blocking=True)
+            torch.index_select(self.labels, 0, rows.to(self.labels.device, non_blocking=True), out=labels)
             slot.arrived.record(self._stream)
 
     def _arrived(self, window: Window, slot: "_Slot", sending: Future[None]) -> tuple[Window, Tensor, Tensor]:
         sending.result()
-        rows = window.rows.to(self.labels.device, non_blocking=True)
-        labels = torch.index_select(self.labels, 0, rows, out=slot.labels[: len(rows)])
         torch.cuda.current_stream().wait_event(slot.arrived)
-        return window, slot.features[: len(rows)], labels
+        return window, *slot.of(len(window.rows))
 
 
 class _Fetched(_Streamed):
-    """Rows in page-locked memory, from which the device takes the next window itself."""
+    """Rows on the device or in page-locked memory, where the device gathers the next window while it works on this one.
+
+    Args:
+        features: ``(N, D)``, there.
+        labels: ``(N,)``.
+        device: Which.
+        placement: Where, in words.
+        programs: See `fetch_rows`.
+    """
+
+    def __init__(self, features: Tensor, labels: Tensor, device: torch.device, placement: str, programs: int) -> None:
+        super().__init__(features, labels, device, placement)
+        self._programs = programs
 
     def _send(self, rows: Tensor, slot: "_Slot") -> None:
         from .gather_kernel import fetch_rows
 
         with torch.cuda.stream(self._stream):
             self._stream.wait_event(slot.consumed)
-            fetch_rows(self.features, rows.to(self.labels.device, non_blocking=True), slot.features[: len(rows)])
+            wanted = rows.to(self.labels.device, non_blocking=True)
+            fetch_rows(self.features, self.labels, wanted, slot.of(len(rows)), self._programs)
             slot.arrived.record(self._stream)
 
 
@@ -173,6 +186,11 @@ class _Slot:
         self.features = torch.empty(rows, features.shape[1], dtype=features.dtype, device=labels.device)
         self.labels = labels.new_empty(rows)
         self.arrived, self.consumed = torch.cuda.Event(), torch.cuda.Event()
+        self.consumed.record()  # by whatever had this memory before
+
+    def of(self, rows: int) -> tuple[Tensor, Tensor]:
+        """The first rows of both."""
+        return self.features[:rows], self.labels[:rows]
 
     @cached_property
     def pinned(self) -> Tensor:

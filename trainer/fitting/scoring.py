@@ -44,19 +44,29 @@ def label_ranks_of(bank: Bank, state: Mapping[str, Tensor], rows: Rows, processe
     return processes.gather(shares, total), losses / total
 
 
-def accuracies(ranks: Tensor, loss: float, weights: Sequence[float], num_classes: int) -> dict[str, Any]:
+def hit_counts(ranks: Tensor, weights: Sequence[float] = ()) -> Tensor:
+    """How many ranks ``(..., N)`` are below 1, 2, ..., K: ``(..., K)`` int64.
+
+    K is what `accuracies` needs with ``weights``.
+    """
+    return torch.stack([(ranks < k).sum(-1) for k in range(1, max(len(weights), 5) + 1)], dim=-1)
+
+
+def accuracies(
+    hits: Sequence[float], n: int, loss: float, weights: Sequence[float], num_classes: int
+) -> dict[str, Any]:
     """The row of one head: ``n``, ``loss``, ``top1`` and ``top5`` as shares, and the ``score`` that `weights` make.
 
     Args:
-        ranks: ``(N,)`` rank of the label in every row.
+        hits: How many rows have their label among the top 1, 2, ...: see `hit_counts`.
+        n: How many rows there are.
         loss: Mean loss.
         weights: Of top-1, top-2, ... in the score.
         num_classes: C; with fewer than five there is no ``top5``.
     """
-    hits = torch.bincount(ranks, minlength=max(len(weights), 5)).cumsum(0).double() / len(ranks)
-    shares: list[float] = hits[: max(len(weights), 5)].tolist()
+    shares = [count / n for count in hits]
     return {
-        "n": len(ranks),
+        "n": n,
         "loss": loss,
         "top1": shares[0],
         "top5": shares[4] if num_classes >= 5 else None,

@@ -1,6 +1,7 @@
 """The training step: features to logits, losses, gradients and the update, replayed as a CUDA graph on a card."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,6 +11,9 @@ from .bank import Bank
 from .optimizers import Optimizer
 from .order import Window, epoch_generator
 from .processes import Processes
+
+if TYPE_CHECKING:
+    from .wide_linear import WideLinear
 
 
 class Steps:
@@ -21,6 +25,7 @@ class Steps:
         config: Settings that the heads share.
         processes: Who else works on the same batches.
         root_mean_square: Of the training features, the unit of the noise.
+        wide: What takes the steps of this bank in another way, if anything does.
 
     Attributes:
         loss: ``(H,)`` sums of the losses over the rows of the epoch so far, on the device.
@@ -35,7 +40,9 @@ class Steps:
         config: TrainConfig,
         processes: Processes,
         root_mean_square: float,
+        wide: "WideLinear | None",
     ) -> None:
+        self.wide = wide
         self.bank, self.optimizer, self.config, self.processes = bank, optimizer, config, processes
         self.noise = config.noise * root_mean_square
         self.loss = torch.zeros(bank.size, device=processes.device)
@@ -91,6 +98,15 @@ class Steps:
     def _step(self, features: Tensor, labels: Tensor, total: int, position: int) -> Sequence[Tensor]:
         """One step on this process's share of ``total`` rows; its losses by group, ``(G, N)`` each."""
         inputs = self._augmented(features if features.is_cuda else features.float())
+        if self.wide is None:
+            losses = self._update(inputs, labels, position, total)
+        else:
+            losses = self.wide.step(inputs, labels, position, total)
+        for average, parameter in zip(self.averages, self.bank.parameters, strict=False):
+            average.lerp_(parameter.detach(), 1 - self.config.averaging)
+        return losses
+
+    def _update(self, inputs: Tensor, labels: Tensor, position: int, total: int) -> Sequence[Tensor]:
         logits = self.bank.logits(inputs)
         # Half precision holds a sum of gradients better than their mean over many rows.
         upstream = 1.0 if inputs.dtype == torch.float16 else 1 / total
@@ -98,8 +114,6 @@ class Steps:
         gradients = torch.autograd.grad(logits, self.bank.parameters, slope)
         self.processes.sum(*gradients)
         self.optimizer.update(self._by_head(gradients), position, 1 / (total * upstream))
-        for average, parameter in zip(self.averages, self.bank.parameters, strict=False):
-            average.lerp_(parameter.detach(), 1 - self.config.averaging)
         return losses
 
     def _augmented(self, features: Tensor) -> Tensor:

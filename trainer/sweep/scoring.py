@@ -12,7 +12,7 @@ from ..criterion import selection_weights
 from ..fitting.bank import Bank
 from ..fitting.processes import Processes
 from ..fitting.rows import place
-from ..fitting.scoring import accuracies, label_ranks_of
+from ..fitting.scoring import accuracies, hit_counts, label_ranks_of
 
 Counts = dict[str, Any]
 
@@ -35,7 +35,8 @@ def score(head: Head, config: TrainConfig, features: Tensor, labels: Tensor) -> 
     rows = place(features, labels, device, None)
     ranks, losses = label_ranks_of(bank, dict(bank.head.named_parameters()), rows, Processes(device))
     weights = selection_weights(config, head.num_classes)
-    return accuracies(ranks[0], float(losses[0]), weights, head.num_classes), ranks[0].cpu()
+    hits = hit_counts(ranks[0], weights).tolist()
+    return accuracies(hits, len(labels), float(losses[0]), weights, head.num_classes), ranks[0].cpu()
 
 
 def mcnemar(ranks: Tensor, others: Tensor, k: int) -> Counts:

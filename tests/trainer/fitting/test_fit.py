@@ -21,6 +21,7 @@ from headsmith.trainer.fitting.processes import Processes
 from headsmith.trainer.starting import start_head
 
 CLASSES, DIMS = 6, 5
+LOSSES = ("softmax", "softmax", "neuralsort", "softsort")
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 
 
@@ -146,6 +147,23 @@ def test_the_test_split_is_scored_when_asked(rows, config):
     [fitted] = fit_heads(rows, CLASSES, [config], score_test=False)
     assert fitted.test == {}
     assert len(fitted.test_ranks) == 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("classes", [6, 16])
+def test_half_precision_on_a_card_is_the_plain_loop_within_rounding(classes):
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(classes, (400,), generator=generator)
+    features = (torch.eye(classes)[labels] @ torch.randn(classes, 16, generator=generator)).half()
+    base = TrainConfig(epochs=3, batch_size=32, learning_rate=0.02, start="zeros", top1_mode="sm", device="cuda")
+    configs = [replace(base, loss=loss, m=classes, learning_rate=0.02 * (1 + i)) for i, loss in enumerate(LOSSES)]
+    for together in ([configs[0]], configs):
+        for own, fitted in zip(together, fit_heads({"train": (features, labels)}, classes, together), strict=True):
+            head = torch.nn.Linear(16, classes).requires_grad_(False)
+            head.apply(lambda m: (m.weight.zero_(), m.bias.zero_())).requires_grad_()
+            expected = plain({"train": (features.float(), labels)}, replace(own, device="cpu"), head)
+            for parameter, value in zip(fitted.head.parameters(), expected, strict=True):
+                torch.testing.assert_close(parameter.detach(), value, atol=0.02, rtol=0.05)
 
 
 def test_noise_and_dropout_are_drawn_from_the_seed(rows, config):

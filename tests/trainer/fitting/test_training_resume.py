@@ -14,7 +14,7 @@ import torch
 from headsmith.models import InputError
 from headsmith.models.files import sha256_file
 from headsmith.trainer import Run, train
-from headsmith.trainer.fitting import METRICS, fit_heads
+from headsmith.trainer.fitting import METRICS, checkpoint, fit_heads
 from headsmith.trainer.fitting.checkpoint import CHECKPOINT
 from headsmith.trainer.fitting.fit import Fit
 
@@ -175,6 +175,7 @@ def test_a_full_disk_at_a_checkpoint_keeps_the_last_one(rows, config, tmp_path, 
         save(*args, **keywords)
 
     monkeypatch.setattr(torch, "save", full)
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)  # save after every epoch, however long it takes
     with pytest.raises(OSError, match="No space left"):
         fit_heads(rows, CLASSES, [replace(config, epochs=50, patience=50)], folder=tmp_path)
     monkeypatch.undo()

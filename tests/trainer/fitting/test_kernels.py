@@ -1,0 +1,59 @@
+"""The trainer's kernels: right values under Triton's interpreter, and compiled for a Hopper GPU on any machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+triton = pytest.importorskip("triton")
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+from headsmith.trainer.fitting.fused_optimizer import _update  # noqa: E402
+from headsmith.trainer.fitting.gather_kernel import _fetch  # noqa: E402
+
+HALF, FLOATS = ("features_ptr", "out_ptr", "rounded_ptr"), ("scale", "momentum", "beta1", "beta2", "epsilon")
+
+
+def compile_for_hopper(kernel, **constants):
+    def type_of(name):
+        if name in constants:
+            return "constexpr"
+        if name.endswith("_ptr"):
+            return (
+                "*fp16" if name in HALF else "*i64" if name in ("labels_ptr", "rows_ptr", "out_labels_ptr") else "*fp32"
+            )
+        return "fp32" if name in FLOATS else "i32"
+
+    names = kernel.arg_names
+    values = {(names.index(name),): value for name, value in constants.items()}
+    source = ASTSource(kernel, {name: type_of(name) for name in names}, constexprs=values)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+
+
+def test_rows_are_addressed_in_64_bits():
+    text = compile_for_hopper(_fetch, BLOCK=1024).asm["ttir"]
+    [row, place] = [line for line in text.splitlines() if "arith.muli" in line]
+    assert "i64" in row
+    assert "i64" in place
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
+def test_the_update_compiles(kind):
+    compiled = compile_for_hopper(_update, KIND=kind, ROUNDED=True, BLOCK=1024)
+    # Parameter, first moment, second moment unless it is SGD, and the rounded copy.
+    assert compiled.asm["ttir"].count("tt.store") == (3 if kind == "sgd" else 4)
+
+
+def test_values_under_the_interpreter():
+    path = str(Path(__file__).with_name("interpreted_kernels.py"))
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", path],
+        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "20 passed" in found.stdout, found.stdout
