@@ -236,10 +236,10 @@ def many(device: torch.device) -> Iterator[Row]:
     data = splits(IMAGENET_21K, torch.float16, device)
     config = _with(NEURALSORT, device="cuda", m=50, batch_size=16_384)
     warm = {name: (features[:98_304], labels[:98_304]) for name, (features, labels) in data.items()}
-    with join("cuda") as processes:
-        fit_heads(warm, IMAGENET_21K.classes, [_with(config, epochs=3)], score_test=False, processes=processes)
-        what = f"{processes.count} GPU, batch 16384, 10,450 classes"
-        yield ours(what, data, IMAGENET_21K, [config], processes=processes)
+    processes = join("cuda")
+    fit_heads(warm, IMAGENET_21K.classes, [_with(config, epochs=3)], score_test=False, processes=processes)
+    what = f"{processes.count} GPU, batch 16384, 10,450 classes"
+    yield ours(what, data, IMAGENET_21K, [config], processes=processes)
 
 
 PARTS: dict[str, Callable[[torch.device], Iterator[Row]]] = {

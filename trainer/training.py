@@ -74,7 +74,8 @@ def train(
     resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
     begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
     out = Path(out)
-    with join(chosen.device) as processes, _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
+    processes = join(chosen.device)
+    with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
         [fitted] = fit_heads(
             {name: feature_set.arrays(name) for name in feature_set.splits},
             len(feature_set.class_names),

@@ -49,7 +49,7 @@ class Epochs(Protocol):
         """Go on from what `save` gave."""
 
     def release(self) -> None:
-        """Let go of what the processes' connection is bound to, before it is closed."""
+        """Let go of what the processes' connection is bound to: it cannot be closed before."""
 
 
 def epochs_for(

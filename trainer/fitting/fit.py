@@ -5,7 +5,6 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,15 +115,15 @@ def fit_heads(
         start = start_head(configs[0], rows["train"][0].shape[1], names, None)
     places = sorted(range(len(configs)), key=lambda place: repr(loss_key(configs[place])))
     ordered = [configs[place] for place in places]
-    with join(configs[0].device) if processes is None else nullcontext(processes) as joined:
-        fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
-        same = _identity(configs, identity, start)
-        checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)
-        try:
-            fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
-            found = fit.fitted(score_test)
-        finally:
-            fit.epochs.release()
+    joined = join(configs[0].device) if processes is None else processes
+    fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
+    same = _identity(configs, identity, start)
+    checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)
+    try:
+        fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
+        found = fit.fitted(score_test)
+    finally:
+        fit.epochs.release()
     return [found[places.index(place)] for place in range(len(configs))]
 
 

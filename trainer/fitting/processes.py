@@ -1,8 +1,7 @@
 """The processes of one training, started by ``torchrun``, or the only one."""
 
+import atexit
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -54,9 +53,11 @@ class Processes:
             dist.barrier()
 
 
-@contextmanager
-def join(device: str) -> Iterator[Processes]:
+def join(device: str) -> Processes:
     """Join the processes that ``torchrun`` started; without it this process is alone.
+
+    They stay joined until Python ends: a store that has seen one group of processes does not connect a second one.
+    Processes that the caller's program has joined already are taken as they are.
 
     Args:
         device: ``auto``, ``cpu`` or ``cuda``; of several cards each process takes the one of its local rank.
@@ -66,8 +67,7 @@ def join(device: str) -> Iterator[Processes]:
     """
     picked = pick_device(device)
     if not dist.is_torchelastic_launched():
-        yield Processes(picked)
-        return
+        return Processes(picked)
     cuda, local = picked.type == "cuda", int(os.environ["LOCAL_RANK"])
     if cuda:
         if local >= torch.cuda.device_count():
@@ -77,8 +77,12 @@ def join(device: str) -> Iterator[Processes]:
             )
         picked = torch.device("cuda", local)
         torch.cuda.set_device(picked)
-    dist.init_process_group("nccl" if cuda else "gloo", device_id=picked if cuda else None)
-    try:
-        yield Processes(picked, dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
-    finally:
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if cuda else "gloo", device_id=picked if cuda else None)
+        atexit.register(_part)
+    return Processes(picked, dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
+
+
+def _part() -> None:
+    if dist.is_initialized():
         dist.destroy_process_group()

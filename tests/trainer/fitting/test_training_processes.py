@@ -48,3 +48,21 @@ def test_a_mistake_is_one_line(tiny_run, tmp_path):
         f"headsmith: {tmp_path / 'out'}: exists already; choose another --out or pass --overwrite to replace it"
     ]
     assert "headsmith/commands.py" not in done.stderr  # no traceback of ours
+
+
+TWICE = """
+import sys
+from headsmith.trainer import train
+for name in ("first", "second"):
+    train(sys.argv[1], out=f"{sys.argv[2]}/{name}", loss="softsort", **SETTINGS)
+"""
+
+
+def test_a_program_may_train_twice(tiny_run, tmp_path):
+    program = tmp_path / "twice.py"
+    program.write_text(TWICE.replace("SETTINGS", repr(SETTINGS)))
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = torchrun([*launcher, str(program), tiny_run.record["features"]["path"], str(tmp_path)])
+    assert done.returncode == 0, done.stdout + done.stderr
+    heads = [Run.load(tmp_path / name).head for name in ("first", "second")]
+    assert torch.equal(heads[0].weight, heads[1].weight)
