@@ -12,12 +12,22 @@ from typing import Any
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 INPUT_ERROR, INTERRUPTED, TERMINATED = 2, 130, 128 + signal.SIGTERM
 
 
 class Commands(TyperGroup):
     """The sub-commands; an expected error becomes an exit code, and ``--debug`` shows its traceback as well."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the sub-command; without any argument, show the help."""
+        if not args:
+            return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            raise _misused(error) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command; SIGTERM ends it as Ctrl-C does, so that what is half written goes."""
@@ -26,6 +36,8 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
+        except TyperException as error:
+            raise _misused(error) from None
         except KeyboardInterrupt as stop:
             _say("interrupted: nothing half written was left; the same command goes on from what is finished")
             raise typer.Exit(TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED) from None
@@ -37,6 +49,13 @@ class Commands(TyperGroup):
                 traceback.print_exc()
             _say(_line(error))
             raise typer.Exit(code) from None
+
+
+def _misused(error: Any) -> typer.Exit:
+    """Say what is wrong with the command line, and where its help is."""
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "headsmith"
+    _say(f"{' '.join(error.format_message().split()).rstrip('.')}; see {path} --help")
+    return typer.Exit(error.exit_code)
 
 
 class _Terminated(KeyboardInterrupt):
