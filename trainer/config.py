@@ -23,6 +23,10 @@ LEARNING_RATES = {
 }
 # What the rates above are multiplied by (SGD on the same set: 0.1 to 0.3 were best); LBFGS searches from 1.
 OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
+# Epochs and patience where they are not given: so many, and in a small split as many as make so many steps; found on
+# small sets of several origins (docs/training.md).
+EPOCHS, STEPS = 100, 3000
+PATIENCE, PATIENCE_STEPS = 10, 300
 SCHEDULES = ("constant", "cosine")
 SELECTIONS = ("p_k", "top1", "top5")
 # The settings in which heads of one bank may differ.
@@ -75,6 +79,10 @@ class Settings(TypedDict, total=False):
     device: str
 
 
+# None until `resolve`, which knows how many rows there are; typed for whoever trains, who has a number there.
+_FILLED_IN_BY_RESOLVE: Any = None
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """What a head is trained with.
@@ -111,9 +119,10 @@ class TrainConfig:
         averaging: Decay a step of an exponential moving average of the weights, which is scored and kept; 0 is off.
         select: What chooses the epoch on the validation split: accuracy weighted by ``p_k``, ``top1``, ``top5``, or
             weights of top-1, top-2, ...
-        epochs: Passes over the training split, at the most.
-        batch_size: Rows a step, over all processes.
-        patience: Stop after this many epochs without a better validation accuracy.
+        epochs: Passes over the training split, at the most; left out, 100, or as many as make 3,000 steps.
+        batch_size: Rows a step, over all processes; more than there are is all of them.
+        patience: Stop after this many epochs without a better validation accuracy; left out, 10, or as many as
+            make 300 steps.
         seed: Fixes the order of the rows, and what is drawn.
         device: ``auto``, ``cpu`` or ``cuda``.
     """
@@ -142,15 +151,16 @@ class TrainConfig:
     balanced: bool = False
     averaging: float = 0.0
     select: str | tuple[float, ...] = "p_k"
-    epochs: int = 100
+    epochs: int = _FILLED_IN_BY_RESOLVE
     batch_size: int = 512
-    patience: int = 10
+    patience: int = _FILLED_IN_BY_RESOLVE
     seed: int = 0
     device: str = "auto"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience", "hidden"):
-            self._check(name, int, lambda value: value > 0, "a whole number above 0")
+            if getattr(self, name) is not None or name not in ("epochs", "patience"):
+                self._check(name, int, lambda value: value > 0, "a whole number above 0")
         for name in ("weight_decay", "noise", "warmup"):
             self._check(name, (int, float), lambda value: 0 <= value < float("inf"), "0 or more")
         for name in ("dropout", "averaging", "momentum", "label_smoothing"):
@@ -166,7 +176,7 @@ class TrainConfig:
             self._check_known("select", SELECTIONS)
         elif min(self.select, default=-1) < 0 or not sum(self.select) > 0:
             raise InputError(f"--select: {self.select} found, expected weights of 0 or more, one of them above 0")
-        if self.warmup > self.epochs:
+        if self.epochs is not None and self.warmup > self.epochs:
             raise InputError(f"--warmup: {self.warmup} epochs found, expected at most --epochs ({self.epochs})")
 
     def _check(self, name: str, kind: Any, fits: Any, expected: str) -> None:

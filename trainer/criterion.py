@@ -3,9 +3,11 @@
 import dataclasses
 from typing import Any
 
+import torch
+
 from ..models.environment import pick_device
 from ..models.errors import InputError
-from .config import TrainConfig, flag
+from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig, flag
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
 _DEFAULT_RANKS = 5
@@ -37,6 +39,11 @@ def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy
         raise InputError(f"--loss {config.loss}: {error}") from None
 
 
+def chance_loss(config: TrainConfig, num_classes: int) -> float:
+    """The loss of equal scores for all classes, as a head of zeros gives them."""
+    return float(criterion(config)(torch.zeros(1, num_classes), torch.zeros(1, dtype=torch.int64)))
+
+
 def default_p_k(num_classes: int) -> tuple[float, ...]:
     """Half top-1 and half top-5; of fewer than six classes, half the last rank that can be wrong."""
     last = min(_DEFAULT_RANKS, num_classes - 1)
@@ -64,13 +71,18 @@ def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
     temperature = config.inverse_temperature
     if temperature is None:
         temperature = default_inverse_temperature(config.loss, config.distribution, m)
+    batch_size = min(config.batch_size, rows)
+    # An epoch of LBFGS is 20 iterations over all rows.
+    steps = STEPS if config.optimizer == "lbfgs" else -(-rows // batch_size)
     return dataclasses.replace(
         config,
         p_k=p_k,
         m=m,
         inverse_temperature=temperature,
         learning_rate=config.step_size,
-        batch_size=min(config.batch_size, rows),
+        epochs=max(EPOCHS, -(-STEPS // steps)) if config.epochs is None else config.epochs,
+        batch_size=batch_size,
+        patience=max(PATIENCE, -(-PATIENCE_STEPS // steps)) if config.patience is None else config.patience,
         device=str(pick_device(config.device)),
     )
 

@@ -50,14 +50,14 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise: Deviation of Gaussian noise on features in training, in units of their root mean square.
         balanced: Draw the rows of every class equally often.
         averaging: Decay a step of an exponential moving average of the weights, which is kept; 0 is off.
-        epochs: Passes over the rows, at the most.
-        batch_size: Rows a step.
+        epochs: Passes over the rows, at the most; ``None`` is 100, or as many as make 3,000 steps.
+        batch_size: Rows a step; more than there are is all of them.
         device: ``auto``, ``cpu`` or ``cuda``.
         early_stopping: Hold ``validation_fraction`` of the rows out, class by class, keep the epoch with the highest
             accuracy on them (weighted by ``p_k``), and stop after ``patience`` epochs without a better one. Otherwise
             all rows train, and the last epoch is kept.
         validation_fraction: Share of the rows that is held out.
-        patience: Epochs without a better validation accuracy.
+        patience: Epochs without a better validation accuracy; ``None`` is 10, or as many as make 300 steps.
         random_state: Fixes the order of the rows, what is drawn, and what is held out.
 
     Attributes:
@@ -94,12 +94,12 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise: float = TrainConfig.noise,
         balanced: bool = TrainConfig.balanced,
         averaging: float = TrainConfig.averaging,
-        epochs: int = TrainConfig.epochs,
+        epochs: int | None = TrainConfig.epochs,
         batch_size: int = TrainConfig.batch_size,
         device: str = TrainConfig.device,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        patience: int = TrainConfig.patience,
+        patience: int | None = TrainConfig.patience,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.loss = loss

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
 
-from scipy.stats import binomtest
-
 from ..models.environment import describe_device, versions
 from ..models.errors import InputError
 from ..models.files import check_free, new_folder, only_writer, sha256_file, write_json
@@ -17,6 +15,7 @@ from ..models.heads import save_head
 from .board import board
 from .config import Settings, TrainConfig, flag, read_settings
 from .criterion import criterion, resolve
+from .doubts import doubts_of
 from .features.feature_set import FeatureSet
 from .features.launch import Launch
 from .fitting import METRICS, Fitted, Processes, fit_heads, join
@@ -24,9 +23,6 @@ from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
 from .run import CONFIG, FORMAT, HEAD, RECORD, Run
 from .starting import start_head
-
-# A head whose top-1 guessing would reach so often is at chance level.
-CHANCE = 0.01
 
 
 class DivergedError(InputError):
@@ -167,20 +163,6 @@ def write_run(
         )
 
 
-def _doubts(fitted: Fitted, num_classes: int) -> list[str]:
-    """What makes the head doubtful, in words."""
-    scores = fitted.val or fitted.test
-    if not scores:
-        return []
-    hits = round(scores["top1"] * scores["n"])
-    if binomtest(hits, scores["n"], 1 / num_classes, alternative="greater").pvalue < CHANCE:
-        return []
-    return [
-        f"chance level: validation top-1 cannot be told from guessing among {num_classes} classes; try another "
-        "--learning-rate, --loss softmax, or `headsmith inspect` for the features"
-    ]
-
-
 def _check_finite(fitted: Fitted) -> None:
     if not fitted.best:
         last = fitted.history[-1]
@@ -212,7 +194,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
             "val": fitted.val,
             "test": fitted.test,
         },
-        "doubts": _doubts(fitted, len(feature_set.class_names)),
+        "doubts": doubts_of(fitted, len(feature_set.class_names), feature_set.arrays("train")[0]),
         "device": describe_device(fitted.device),
         "seed": config.seed,
         "versions": versions(),

@@ -90,9 +90,9 @@ def train(
     select: Annotated[
         str | None, _setting("What chooses the epoch: p_k, top1, top5, or weights such as .5,0,0,0,.5.", "p_k")
     ] = None,
-    epochs: Annotated[int | None, _setting("Passes over the training split, at most.", "100")] = None,
+    epochs: Annotated[int | None, _setting("Passes over the training split, at most.", "100, or 3,000 steps")] = None,
     batch_size: Annotated[int | None, _setting("Rows a step, over all processes.", "512")] = None,
-    patience: Annotated[int | None, _setting("Epochs without a better validation score.", "10")] = None,
+    patience: Annotated[int | None, _setting("Epochs without a better validation score.", "10, or 300 steps")] = None,
     seed: Annotated[int | None, _setting("Fixes the order of the rows, and what is drawn.", "0")] = None,
     device: Annotated[str | None, _setting("auto, cpu or cuda.", "auto")] = None,
     gpu_memory: Annotated[

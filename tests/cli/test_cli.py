@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import headsmith
 from headsmith.cli import app
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.config import Settings
+from headsmith.trainer.config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, Settings
 
 TWINS = {
     "extract": headsmith.extract,
@@ -63,7 +63,11 @@ def test_help_tells_the_default_of_every_setting():
     shown = {name: annotations[name].__metadata__[0].show_default for name in Settings.__annotations__}
     words = {"None": "the loss's", "False": "no"}
     defaults = {field.name: str(field.default) for field in dataclasses.fields(TrainConfig)}
-    assert shown == {name: words.get(value, value) for name, value in defaults.items()}
+    expected = {name: words.get(value, value) for name, value in defaults.items()}
+    assert shown == expected | {
+        "epochs": f"{EPOCHS}, or {STEPS:,} steps",
+        "patience": f"{PATIENCE}, or {PATIENCE_STEPS} steps",
+    }
 
 
 def test_help_is_quick_and_does_not_import_torch():

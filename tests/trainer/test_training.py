@@ -8,14 +8,18 @@ import pyarrow as pa
 import pytest
 import torch
 import yaml
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import top_k_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from headsmith.models import InputError
 from headsmith.models.heads import Linear
 from headsmith.trainer import FeatureSet, Run, TrainConfig, train
+from headsmith.trainer.criterion import resolve
 from headsmith.trainer.features.columns import Columns
+from headsmith.trainer.fitting.selection import Selection
 
 QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 
@@ -70,6 +74,69 @@ def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
     run = train(digits, out=tmp_path / "run", loss=loss, device="cpu")
     assert run.record["results"]["test"]["top1"] > peer - 0.1
     assert run.record["doubts"] == []
+
+
+def small(load) -> FeatureSet:
+    features, labels = load(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))
+    return feature_set(features[order], labels[order], classes=3)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])  # wine has columns from 0.1 to 1,680
+@pytest.mark.parametrize("loss", ["softmax", "neuralsort"])
+def test_defaults_learn_from_a_hundred_rows(tmp_path, load, loss):
+    rows = small(load)
+    peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*rows.arrays("train"))
+    run = train(rows, out=tmp_path / "run", loss=loss, device="cpu")
+    assert run.record["results"]["test"]["top1"] > peer.score(*rows.arrays("test")) - 0.1
+
+
+def test_columns_of_different_scales_are_told(tmp_path):
+    wine = small(load_wine)
+    deviations = np.sort(wine.arrays("train")[0].numpy().std(0))
+    [doubt] = train(wine, out=tmp_path / "run", learning_rate=0.01, epochs=200, device="cpu").record["doubts"]
+    assert f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try --head norm" in doubt
+    scaled = train(wine, out=tmp_path / "scaled", head="norm_linear", epochs=50, device="cpu")
+    assert scaled.record["doubts"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "epochs", "patience"),
+    [
+        ({}, 1000, 100),  # 1078 rows are 3 steps of 512
+        ({"batch_size": 4096}, 3000, 300),
+        ({"batch_size": 8}, 100, 10),
+        ({"epochs": 7}, 7, 100),
+        ({"patience": 5}, 1000, 5),
+        ({"optimizer": "lbfgs"}, 100, 10),
+    ],
+    ids=str,
+)
+def test_a_small_split_has_epochs_for_3000_steps(given, epochs, patience):
+    found = resolve(TrainConfig(**given), num_classes=10, rows=1078)
+    assert (found.epochs, found.patience) == (epochs, patience)
+
+
+def test_a_large_split_has_100_epochs():
+    found = resolve(TrainConfig(), num_classes=1000, rows=1_281_167)
+    assert (found.epochs, found.patience, found.batch_size) == (100, 10, 512)
+
+
+def test_a_loss_above_that_of_equal_scores_is_doubted(digits, tmp_path):
+    wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
+    [doubt] = wild.record["doubts"]
+    assert f"where {np.log(10):.3g} needs no features; change --learning-rate (now 1e+30)" in doubt
+    calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
+    assert calm.record["doubts"] == []
+
+
+def test_a_loss_that_overflows_later_is_doubted(digits, tmp_path, monkeypatch):
+    add = Selection.add
+    monkeypatch.setattr(
+        Selection, "add", lambda self, head, row: add(self, head, row | ({"loss": np.inf} if row["epoch"] > 2 else {}))
+    )
+    run = train(digits, out=tmp_path / "run", epochs=5, learning_rate=0.01, device="cpu")
+    assert "diverged: the loss is inf in epoch 3, epoch 2 was kept" in run.record["doubts"][0]
 
 
 def test_a_head_at_chance_level_is_doubted(tmp_path):

@@ -1,5 +1,6 @@
 """What makes the result of a sweep doubtful, under codes that stay the same."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from ..config import TrainConfig
 from .banks import Trained
 from .choosing import Setting
 from .contest import Contest
+from .tables import followers
 from .unread import unread
 
 NOISE, GAP = 0.05, 0.1
@@ -36,20 +38,26 @@ def _diverged(heads: Sequence[Trained]) -> list[Finding]:
 def _edges(settings: Sequence[Setting], contest: Contest) -> list[Finding]:
     winner = contest.winner.setting
     config = winner.best.config
-    rivals = [
-        one.best.config for one in settings if one.contender == winner.contender and one.best.config.loss == config.loss
-    ]
+    rivals = [one for one in settings if one.contender == winner.contender and one.best.config.loss == config.loss]
+    configs = [one.best.config for one in rivals]
+    enough = winner.mean("score") - _standard_error(winner)
     found = []
-    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config)):
-        values = {getattr(rival, name) for rival in rivals}
-        if len(values) > 1 and all(_is_number(value) for value in values):
-            side = _side(name, getattr(config, name), values)
-            if side:
-                message = (
-                    f"the winner's {name}, {getattr(config, name):g}, is the {side} that was tried; try {_more(side)}"
-                )
+    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config) - followers([vars(rival) for rival in configs])):
+        value, values = getattr(config, name), {getattr(rival, name) for rival in configs}
+        if len(values) > 1 and all(_is_number(one) for one in values):
+            flat = any(one.merit[0] >= enough for one in rivals if getattr(one.best.config, name) != value)
+            side = _side(name, value, values)
+            if side and not flat:
+                message = f"the winner's {name}, {value:g}, is the {side} that was tried; try {_more(side)}"
                 found.append(_finding("edge", message))
     return found
+
+
+def _standard_error(setting: Setting) -> float:
+    """Of the score, at the most; what lies within one of the best is as good (Breiman et al., CART, 1984)."""
+    select, score = setting.best.config.select, setting.mean("score")
+    highest = 1.0 if isinstance(select, str) else sum(select)
+    return math.sqrt(max(score * (highest - score), 0.0) / setting.best.val["n"])
 
 
 def _is_number(value: Any) -> bool:

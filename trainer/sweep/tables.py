@@ -3,7 +3,7 @@
 import csv
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,4 +96,19 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def varying(rows: Sequence[dict[str, Any]]) -> list[str]:
     """The settings of which rows that read them have several values, in the order of their fields."""
-    return [name for name in FIELDS if len({row[name] for row in rows} - {None}) > 1]
+    names = [name for name in FIELDS if name not in followers(rows)]
+    return [name for name in names if len({row[name] for row in rows} - {None}) > 1]
+
+
+def followers(rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Those of epochs and patience that have one value for each optimiser and size of batch, as their defaults do."""
+    return {
+        name for name in ("epochs", "patience") if all(len(values) == 1 for values in _by_steps(rows, name).values())
+    }
+
+
+def _by_steps(rows: Sequence[Mapping[str, Any]], name: str) -> dict[tuple[Any, Any], set[Any]]:
+    values: dict[tuple[Any, Any], set[Any]] = {}
+    for row in rows:
+        values.setdefault((row["optimizer"], row["batch_size"]), set()).add(row[name])
+    return values

@@ -12,6 +12,7 @@ from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.contest import Contender, Contest
 from headsmith.trainer.sweep.findings import findings_of
 from headsmith.trainer.sweep.grid import Point
+from headsmith.trainer.sweep.tables import followers
 
 
 def trained(score, contender=None, *, val_loss=1.0, diverged=False, select="top1", **settings) -> Trained:
@@ -79,6 +80,24 @@ def test_the_edge_of_the_grid(scores, expected):
     heads = [trained(score, learning_rate=rate) for score, rate in zip(scores, (0.01, 0.1, 1.0), strict=True)]
     found = findings_of(heads, settings_of(heads), contest(heads))
     assert [f"the {expected} that was tried" in finding["message"] for finding in found] == [True] * bool(expected)
+
+
+@pytest.mark.parametrize(("inner", "expected"), [(0.9, []), (0.88, []), (0.86, ["edge"])])
+def test_an_edge_is_none_where_another_value_is_as_good(inner, expected):
+    """The standard error of 90 % of 100 rows is 3 %."""
+    scores = zip((0.01, 0.1, 1.0), (0.5, inner, 0.9), strict=True)
+    heads = [trained(score, learning_rate=rate, val_loss=2 - rate) for rate, score in scores]
+    assert codes(heads) == expected
+
+
+def test_epochs_that_follow_from_the_batch_are_no_edge():
+    sizes = ((64, 750, 0.9), (128, 1500, 0.5), (256, 3000, 0.4))
+    heads = [trained(score, batch_size=size, epochs=epochs) for size, epochs, score in sizes]
+    found = findings_of(heads, settings_of(heads), contest(heads))
+    assert ["batch_size" in finding["message"] for finding in found] == [True]
+    assert followers([vars(head.config) for head in heads]) == {"epochs", "patience"}
+    more = [*heads, trained(0.3, batch_size=64, epochs=100)]
+    assert followers([vars(head.config) for head in more]) == {"patience"}
 
 
 def test_no_smoothing_at_all_and_seeds_and_words_are_no_edge():
