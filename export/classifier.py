@@ -14,6 +14,7 @@ from ..models.resize import Resize
 from .metadata import ENCODED
 
 TOP_K = 5
+BATCH = "batch"
 
 
 class Answer(NamedTuple):
@@ -130,7 +131,7 @@ class Classifier(nn.Module):
 
     def dynamic_axes(self) -> dict[int, torch.export.Dim]:
         """The free axes of its input, by index: the batch, and with `resize` height and width."""
-        names = ("batch", "height", "width") if self.resize else ("batch",)
+        names = (BATCH, "height", "width") if self.resize else (BATCH,)
         return {axis: torch.export.Dim(name) for axis, name in enumerate(names)}
 
     def example(self, batch: int = 2) -> Tensor:

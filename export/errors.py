@@ -33,3 +33,10 @@ class ParityError(ExportError):
 
 class GateError(ParityError):
     """A file in lower precision loses more than was allowed against the float32 file."""
+
+
+def cause(error: BaseException) -> str:
+    """The first line of the innermost exception, what a library stumbled over; its type where it has no text."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

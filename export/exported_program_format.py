@@ -18,9 +18,8 @@ import torch
 from torch.export.passes import move_to_device_pass
 
 from ..models.errors import DamagedFileError
-from ..models.sources import first_line
 from .classifier import Classifier, Graph
-from .errors import UnsupportedOperatorError
+from .errors import UnsupportedOperatorError, cause
 from .metadata import KEYS, Metadata
 from .runtime import Array, Model, Outputs, torch_device
 
@@ -75,7 +74,7 @@ def check_exported_program(path: Path) -> None:
             parts = [json.loads(archive.read(name)) for name in names if name.endswith(".json")]
     except (zipfile.BadZipFile, OSError, ValueError, EOFError, zlib.error, NotImplementedError) as error:
         raise DamagedFileError(
-            f"{path}: damaged or not an exported program ({first_line(error)}); export it again"
+            f"{path}: damaged or not an exported program ({cause(error)}); export it again"
         ) from None
     strange += [what for part in parts for what in _strange(part)]
     if strange:
@@ -115,7 +114,7 @@ class ExportedProgramModel(Model):
         try:
             program = torch.export.load(path, extra_files=extra)
         except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-            raise DamagedFileError(f"{path}: torch cannot open it ({first_line(error)}); export it again") from None
+            raise DamagedFileError(f"{path}: torch cannot open it ({cause(error)}); export it again") from None
         self._module = move_to_device_pass(program, self._device).module()
         self.load_seconds = time.perf_counter() - start
         self.metadata = Metadata.from_strings({key: text for key, text in extra.items() if text}, str(path))

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import onnx_ir as ir
-
 from ..models.errors import InputError
 from ..models.files import sha256_file
-from ..models.onnx_graph import affine_weights, find_last_layer, parameter_count, read_onnx
 from .bundle import MANIFEST, Bundle
 from .formats import open_model
 
@@ -52,14 +49,14 @@ def file_info(path: str | Path) -> FileInfo:
     if path.suffix != ".onnx":
         model = open_model(path)
         return FileInfo(str(path), path.stat().st_size, sha256_file(path), _decoded(model.metadata.to_strings()), None)
+    from ..models.onnx_graph import read_onnx
+    from .graph_info import describe_graph, external_files
+
     graph = read_onnx(path)
-    external = {Path(tensor.path) for tensor in _tensors(graph) if isinstance(tensor, ir.ExternalTensor)}
-    size = sum(file.stat().st_size for file in {path, *external})
-    return FileInfo(str(path), size, sha256_file(path), _decoded(graph.metadata_props), _describe(graph, str(path)))
-
-
-def _tensors(graph: ir.Model) -> list[Any]:
-    return [value.const_value for value in graph.graph.initializers.values()]
+    size = sum(file.stat().st_size for file in {path, *external_files(graph)})
+    return FileInfo(
+        str(path), size, sha256_file(path), _decoded(graph.metadata_props), describe_graph(graph, str(path))
+    )
 
 
 def _decoded(strings: dict[str, str]) -> dict[str, Any]:
@@ -73,37 +70,3 @@ def _parsed(text: str) -> Any:
     except json.JSONDecodeError:
         return text
     return value if isinstance(value, list | dict) else text
-
-
-def _describe(model: ir.Model, where: str) -> dict[str, Any]:
-    graph = model.graph
-    return {
-        "inputs": [_value(value) for value in graph.inputs if not value.is_initializer()],
-        "outputs": [_value(value) for value in graph.outputs],
-        "opsets": {domain or "ai.onnx": version for domain, version in model.opset_imports.items()},
-        "ir_version": model.ir_version,
-        "producer": " ".join(filter(None, (model.producer_name, model.producer_version))) or None,
-        "parameters": parameter_count(model),
-        "last_layer": _last_layer(model, where),
-    }
-
-
-def _value(value: ir.Value) -> dict[str, Any]:
-    shape = None if value.shape is None else [size if isinstance(size, int) else str(size) for size in value.shape]
-    return {"name": value.name, "dtype": None if value.dtype is None else value.dtype.name.lower(), "shape": shape}
-
-
-def _last_layer(model: ir.Model, where: str) -> dict[str, Any]:
-    """What `find_last_layer` finds, or why it finds nothing."""
-    try:
-        layer = find_last_layer(model, where)
-    except InputError as error:
-        return {"not_found": str(error)}
-    weight, _ = affine_weights(model, layer)
-    return {
-        "name": layer.name,
-        "operator": layer.node.op_type,
-        "features": weight.shape[1],
-        "outputs": weight.shape[0],
-        "softmaxes": layer.softmaxes,
-    }

@@ -11,7 +11,6 @@ import torch
 from ..models.errors import InputError
 from ..trainer.accuracy import ranks
 from ..trainer.progress import progress
-from ..trainer.sweep.scoring import mcnemar
 from .accuracy import Share, top_k
 from .held_out import HeldOut
 from .parity import Parity, ParityReport
@@ -140,6 +139,8 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
     Raises:
         InputError: Not one input could be read.
     """
+    from ..trainer.sweep.scoring import mcnemar
+
     labels = full.metadata.labels
     sides = (_Side(full), _Side(lower))
     agreement = Parity(lower.path.name, labels, tolerance=0.0, exact=False, against="the float32 file")

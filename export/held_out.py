@@ -4,18 +4,19 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..models.errors import InputError, near
 from ..models.preprocessing import Preprocessing
-from ..trainer.features.batches import Prepare, image_batches
 from ..trainer.features.feature_set import FeatureSet
-from ..trainer.features.image_set import ImageSet, open_images
-from ..trainer.features.request import request_parts, same_images
 from .metadata import Metadata, identity
 from .runtime import Array
+
+if TYPE_CHECKING:
+    from ..trainer.features.batches import Prepare
+    from ..trainer.features.image_set import ImageSet
 
 
 class Batch(NamedTuple):
@@ -44,9 +45,9 @@ class HeldOutImages:
         unreadable: Id and reason of what was left out, once the batches were read.
     """
 
-    images: ImageSet
+    images: "ImageSet"
     index: Array
-    preprocessing: Prepare
+    preprocessing: "Prepare"
     strict: bool = False
     unreadable: list[dict[str, str]] = field(default_factory=list)
 
@@ -65,6 +66,8 @@ class HeldOutImages:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Decode the images once, in order."""
+        from ..trainer.features.batches import image_batches
+
         self.unreadable.clear()
         found = image_batches(
             self.images, self.preprocessing, size, strict=self.strict, on_unreadable=self._note_unreadable
@@ -129,7 +132,7 @@ def held_out_images(
     data: str | Path | None,
     origin: Mapping[str, Any],
     labels: Sequence[str],
-    preprocessing: Prepare,
+    preprocessing: "Prepare",
     *,
     image_column: str | None = None,
     label_column: str | None = None,
@@ -150,6 +153,8 @@ def held_out_images(
     Raises:
         InputError: No such images any more, none of them held out, or a class that the classifier does not know.
     """
+    from ..trainer.features.image_set import open_images
+
     if data is None:
         images = _training_source(origin["features"]["source"]).split("test")
     else:
@@ -167,7 +172,7 @@ def training_images(
     data: str | Path | None,
     origin: Mapping[str, Any],
     labels: Sequence[str],
-    preprocessing: Prepare,
+    preprocessing: "Prepare",
 ) -> HeldOutImages:
     """Open the images of one split of what a head was trained on: where they were, or at ``data``.
 
@@ -189,8 +194,11 @@ def training_images(
     return HeldOutImages(images, match_classes(images.class_names, labels, where), preprocessing)
 
 
-def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> ImageSet | None:
+def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> "ImageSet | None":
     """The images at ``data`` where they are the source of the training: there, or with the same contents."""
+    from ..trainer.features.image_set import open_images
+    from ..trainer.features.request import request_parts, same_images
+
     features = origin["features"]
     try:
         images = open_images(data, **columns)
@@ -204,9 +212,11 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
     return images if same_images(parts, features["fingerprint"]) else None
 
 
-def _training_source(trained_on: dict[str, Any] | None) -> ImageSet:
+def _training_source(trained_on: dict[str, Any] | None) -> "ImageSet":
     if trained_on is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
+    from ..trainer.features.image_set import open_images
+
     try:
         return open_images(**trained_on)
     except InputError as error:

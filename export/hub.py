@@ -5,27 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError: of the library that it is built on
-    HFValidationError,
-    HTTPError,
-    LocalEntryNotFoundError,
-    LocalTokenNotFoundError,
-    OfflineModeIsEnabled,
-)
-
 from ..models.errors import InputError
 from ..version import __version__
 
 HUB = "hf:"
-REFUSALS = (
-    HTTPError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    LocalTokenNotFoundError,
-    OfflineModeIsEnabled,
-    RuntimeError,  # an upload that broke off
-)
 
 
 def local_folder(source: str) -> Path:
@@ -40,6 +23,8 @@ def local_folder(source: str) -> Path:
     """
     if not source.startswith(HUB):
         return Path(source)
+    from huggingface_hub import snapshot_download
+
     with hub_errors(source):
         found = snapshot_download(source.removeprefix(HUB), library_name="headsmith", library_version=__version__)
     return Path(found)
@@ -48,8 +33,18 @@ def local_folder(source: str) -> Path:
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """What the hub or the way to it refuses becomes an `InputError` that names ``repo``."""
+    from huggingface_hub import errors
+
+    refusals = (
+        errors.HTTPError,  # type: ignore[attr-defined]  # of the library that it is built on
+        errors.HFValidationError,
+        errors.LocalEntryNotFoundError,
+        errors.LocalTokenNotFoundError,
+        errors.OfflineModeIsEnabled,
+        RuntimeError,  # an upload that broke off
+    )
     try:
         yield
-    except REFUSALS as error:
+    except refusals as error:
         reason = textwrap.shorten(str(error) or type(error).__name__, 250, placeholder=" ...")
         raise InputError(f"{repo}: {reason}; check the name, the network and the token (`hf auth login`)") from error

@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from timm.data.imagenet_info import ImageNetInfo
-
 from ..models.errors import InputError
 
 
@@ -37,6 +35,8 @@ def describe(labels: Sequence[str]) -> dict[str, str]:
     """What each label means: of a WordNet id (``n01440764``) its synonyms (``tench, Tinca tinca``), else the label."""
     if not any(re.fullmatch(r"n\d{8}", label) for label in labels):
         return {label: label for label in labels}
+    from timm.data.imagenet_info import ImageNetInfo
+
     info = ImageNetInfo("imagenet-22k")
     known = set(info.label_names())
     return {label: info.label_name_to_description(label) if label in known else label for label in labels}

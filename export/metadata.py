@@ -178,7 +178,8 @@ class Metadata:
         except (KeyError, json.JSONDecodeError) as error:
             raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
         check_labels(found.labels, len(found.labels), where)
+        expected = found.to_strings()
         for key in ("labels_sha256", "preprocessing_sha256", "backbone_weights_sha256"):
-            if values.get(key, "") != found.to_strings()[key]:
+            if values.get(key, "") != expected[key]:
                 raise InputError(f"{where}: metadata `{key}` does not fit the rest of the metadata; export it again")
         return found

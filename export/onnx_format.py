@@ -3,18 +3,17 @@
 from pathlib import Path
 
 import onnx
-import torch
 
 from ..models.errors import InputError
-from .classifier import Classifier, Graph
+from ..models.heads import Linear
+from .classifier import BATCH, Classifier
 from .decoding import decode_first
-from .errors import ExportError, FixedBatchError, UnsupportedOperatorError
+from .errors import ExportError, FixedBatchError, cause
+from .linear_graph import linear_graph
 from .metadata import Metadata
-from .splicing import splice_backbone
 
 OPSET = 18
 MAX_IR_VERSION = 10
-BATCH = "batch"
 EXTERNAL_ABOVE = 2_000_000_000
 
 
@@ -22,7 +21,7 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
     """Write one ONNX file: normalisation, network and top-k, with the metadata in ``metadata_props``.
 
     Input ``pixel_values`` or ``features``; outputs are `Classifier.outputs`; axis ``batch`` is symbolic in all of them.
-    Traced with a batch of 2, because networks specialise at 1. Encoded images are one at a time.
+    A linear head alone is written directly, all else as torch's exporter traces it. Encoded images are one at a time.
 
     Args:
         classifier: What to write.
@@ -39,8 +38,12 @@ def write_onnx(classifier: Classifier, metadata: Metadata, path: Path, *, opset:
     newest = onnx.defs.onnx_opset_version()
     if not OPSET <= opset <= newest:
         raise InputError(f"--opset {opset}: expected {OPSET} (the lowest that torch writes) to {newest}")
-    model = splice_backbone(_to_onnx(classifier, metadata.input_name, opset), classifier)
-    _strip_traces(model.graph)
+    if classifier.backbone is None and type(classifier.head) is Linear:
+        model = linear_graph(classifier, opset)
+    else:
+        from .tracing import traced_graph  # what torch's exporter imports takes seconds
+
+        model = traced_graph(classifier, metadata.input_name, opset)
     if metadata.encoded:
         decode_first(model)
     save_onnx(model, metadata, path, opset=opset)
@@ -70,42 +73,7 @@ def save_onnx(model: onnx.ModelProto, metadata: Metadata, path: Path, *, opset: 
     try:
         onnx.checker.check_model(path, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise ExportError(f"ONNX graph is not valid: {_cause(error)}") from error
-
-
-def _to_onnx(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:
-    try:
-        program = torch.onnx.export(
-            Graph(classifier),
-            (classifier.example(),),
-            dynamo=True,
-            opset_version=opset,
-            input_names=[input_name],
-            output_names=classifier.outputs,
-            dynamic_shapes=(classifier.dynamic_axes(),),
-            verbose=False,
-        )
-    except torch.onnx.errors.OnnxExporterError as error:
-        raise UnsupportedOperatorError(f"ONNX export failed: {_cause(error)}") from error
-    if program is None:
-        raise ExportError("ONNX export gave no program")
-    model: onnx.ModelProto = program.model_proto
-    return model
-
-
-def _cause(error: BaseException) -> str:
-    """The first line of the innermost exception: what the exporter stumbled over."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error).strip().split("\n", maxsplit=1)[0]
-
-
-def _strip_traces(graph: onnx.GraphProto) -> None:
-    """Take out the stack traces of the machine that exported; they are most of a small file."""
-    for part in (*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
-        del part.metadata_props[:]
-        part.doc_string = ""
-    del graph.metadata_props[:]
+        raise ExportError(f"ONNX graph is not valid: {cause(error)}") from error
 
 
 def _check(model: onnx.ModelProto, metadata: Metadata, opset: int) -> None:

@@ -9,7 +9,6 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from ..models.errors import InputError
-from ..models.onnx_graph.reading import damaged_onnx
 from ..models.onnx_session import open_session, session_settings
 from .decoding import DOMAIN, extensions
 from .metadata import Metadata
@@ -70,5 +69,7 @@ def _check_file(path: Path) -> set[str]:
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
             onnx.checker.check_model(path)  # by path: looks for the data, inside the folder of the file
     except (onnx.checker.ValidationError, DecodeError) as error:
+        from ..models.onnx_graph.reading import damaged_onnx
+
         raise damaged_onnx(path, error) from None
     return {entry.domain for entry in model.opset_import}

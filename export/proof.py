@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -73,17 +72,18 @@ def prove(
     metadata = next(iter(models.values())).metadata
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
-        batches = held_out.batches(metadata.batch_size(batch_size))
-        first = next(batches, None)
-        if first is None:
-            raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
-        _try_batch_sizes(classifier, metadata, first, list(measured.values()))
-        for batch in chain([first], batches):
+        read = 0
+        for batch in held_out.batches(metadata.batch_size(batch_size)):
             reference = python_outputs(classifier, metadata, batch.inputs)
+            if not read:
+                _try_batch_sizes(metadata, batch, reference, list(measured.values()))
+            read += len(batch.ids)
             answers = {name: one.add(batch, reference) for name, one in measured.items()}
             rounded = {name: logits for name, logits in answers.items() if not measured[name].exact}
             recorder.add(batch, {PYTHON: reference.logits} | rounded)
             advance(len(batch.ids))
+    if not read:
+        raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
     proofs = {name: one.proof(len(metadata.labels)) for name, one in measured.items()}
     for proof in proofs.values():
         if not proof.parity.passed:
@@ -113,14 +113,11 @@ class _Measured:
         return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
 
 
-def _try_batch_sizes(classifier: Classifier, metadata: Metadata, batch: Batch, measured: Sequence[_Measured]) -> None:
-    sizes = (1,) if metadata.encoded else BATCH_SIZES
-    largest = max(sizes)
-    inputs = np.resize(batch.inputs, (largest, *batch.inputs.shape[1:]))
-    reference = python_outputs(classifier, metadata, inputs)
-    for one in measured:
-        for size in sizes:
-            one.parity.add_batch_size(reference.rows(slice(size)), one.model.run(inputs[:size]))
+def _try_batch_sizes(metadata: Metadata, batch: Batch, reference: Outputs, measured: Sequence[_Measured]) -> None:
+    for size in (1,) if metadata.encoded else BATCH_SIZES:
+        rows = np.arange(size) % len(batch.ids)
+        for one in measured:
+            one.parity.add_batch_size(reference.rows(rows), one.model.run(batch.inputs[rows]))
 
 
 @torch.inference_mode()

@@ -4,14 +4,16 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-
-from huggingface_hub import HfApi, metadata_load, metadata_save
+from typing import TYPE_CHECKING
 
 from ..models.errors import InputError
 from ..models.files import read_json, sha256_file, write_json
 from ..version import __version__
 from .bundle import CARD, MANIFEST, Bundle
 from .hub import HUB, hub_errors
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 
 def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, license: str | None = None) -> str:
@@ -33,6 +35,8 @@ def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, licen
     Raises:
         InputError: Another name, a damaged bundle, a public repository, or the hub cannot be reached or refuses.
     """
+    from huggingface_hub import HfApi
+
     repo = repo.removeprefix(HUB)
     if not re.fullmatch(r"[^/\s]+/[^/\s]+", repo):
         raise InputError(f"{repo}: is no name of a repository, expected USER/REPO")
@@ -57,7 +61,7 @@ def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, licen
     return str(made)
 
 
-def _files_there(api: HfApi, repo: str) -> list[str]:
+def _files_there(api: "HfApi", repo: str) -> list[str]:
     """The files of the bundle that the repository holds, if it holds one."""
     if not api.file_exists(repo, MANIFEST):
         return []
@@ -66,6 +70,8 @@ def _files_there(api: HfApi, repo: str) -> list[str]:
 
 def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:
     """The bundle as it will be on the hub: its card has metadata, which its manifest must know."""
+    from huggingface_hub import metadata_load, metadata_save
+
     for name in bundle.manifest["files"]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to((bundle.path / name).resolve())

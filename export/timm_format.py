@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import timm
 import torch
 from safetensors import SafetensorError, safe_open
-from timm.models._hub import save_config_for_hf
 from torch import nn
 
 from ..models.errors import DamagedFileError, InputError
 from ..models.files import read_json, write_json
 from ..models.heads import Linear
 from ..models.preprocessing import Normalize
-from ..models.sources import first_line
 from .classifier import Classifier, answer
+from .errors import cause
 from .labels import describe
 from .metadata import Metadata
 from .runtime import Array, Model, Outputs, torch_device
@@ -39,6 +37,8 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
     Raises:
         InputError: Another backbone, or a head that is more than one linear layer.
     """
+    from timm.models._hub import save_config_for_hf
+
     network = _network(classifier, metadata)
     tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
     safetensors.torch.save_file(tensors, path, {"format": "pt", **metadata.to_strings()})
@@ -91,6 +91,8 @@ class TimmModel(Model):
     """The folder as timm opens it: normalisation, its network, and the rule for ties."""
 
     def __init__(self, path: Path, provider: str, threads: int) -> None:
+        import timm
+
         self.path, self.provider = path, provider
         self._device = torch_device(provider)
         start = time.perf_counter()
@@ -100,7 +102,7 @@ class TimmModel(Model):
             self.metadata = Metadata.from_strings(strings, str(path))
             network = timm.create_model(f"local-dir:{path.parent}", pretrained=True)
         except (SafetensorError, OSError, RuntimeError, KeyError, json.JSONDecodeError) as error:
-            raise DamagedFileError(f"{path}: timm cannot open it ({first_line(error)}); export it again") from None
+            raise DamagedFileError(f"{path}: timm cannot open it ({cause(error)}); export it again") from None
         self._network = nn.Sequential(Normalize(self.metadata.recipe), network).eval().to(self._device)
         self.load_seconds = time.perf_counter() - start
         torch.set_num_threads(threads)

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,7 +11,9 @@ from torch import Tensor, nn
 from .errors import InputError
 from .files import sha256_file
 from .preprocessing import Normalize, Preprocessing
-from .sources import Source, find_source, first_line
+
+if TYPE_CHECKING:
+    from .sources import Source
 
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
@@ -31,7 +33,7 @@ class Backbone(nn.Module):
         source: Where it comes from, its own classifier included.
     """
 
-    def __init__(self, source: Source, request: dict[str, Any]) -> None:
+    def __init__(self, source: "Source", request: dict[str, Any]) -> None:
         super().__init__()
         self.source = source
         self.network = source.network.eval().requires_grad_(False)
@@ -73,6 +75,8 @@ class Backbone(nn.Module):
     @torch.inference_mode()
     def _probe(self) -> Tensor:
         """The feature of the pattern."""
+        from .sources import first_line
+
         height, width = self.preprocessing.crop_size
         try:
             features: Tensor = self(self.pattern())
@@ -141,6 +145,8 @@ def load_backbone(
     for flag, value in (("--preprocessing", preprocessing), ("--layer", layer), ("--drop-background", drop_background)):
         if value:
             raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
+    from .sources import find_source
+
     if path is not None:
         if not path.is_file():
             raise InputError(f"--checkpoint {path}: no such file")

@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
-from torchvision.transforms import InterpolationMode
-from torchvision.transforms import functional as transforms
 
 from .errors import InputError
 from .files import sha256_json
 
 RESIZE_MODES = ("shortest", "exact")
+INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
 CHANNEL_ORDERS, LAYOUTS = ("rgb", "bgr"), ("nchw", "nhwc")
 Triple = tuple[float, float, float]
 
@@ -49,11 +48,10 @@ class Preprocessing:
     layout: str = "nchw"
 
     def __post_init__(self) -> None:
-        known = [mode.value for mode in InterpolationMode]
         if self.resize_mode not in RESIZE_MODES:
             raise InputError(f"resize_mode: {self.resize_mode!r} is not known; expected one of {RESIZE_MODES}")
-        if self.interpolation not in known:
-            raise InputError(f"interpolation: {self.interpolation!r} is not known; expected one of {known}")
+        if self.interpolation not in INTERPOLATIONS:
+            raise InputError(f"interpolation: {self.interpolation!r} is not known; expected one of {INTERPOLATIONS}")
         if self.resize_mode == "shortest" and self.resize_size[0] != self.resize_size[1]:
             raise InputError(f"resize_size: {self.resize_size} is not square, but resize_mode is 'shortest'")
         if self.channel_order not in CHANNEL_ORDERS:
@@ -69,10 +67,15 @@ class Preprocessing:
         Returns:
             Pixels ``(height, width, 3)``, uint8, RGB: what an exported file takes.
         """
+        from torchvision.transforms import functional as transforms
+
         return np.array(transforms.center_crop(self.resize(image), list(self.crop_size)))
 
     def resize(self, image: Image.Image) -> Image.Image:
         """Resize an RGB image, before the crop."""
+        from torchvision.transforms import InterpolationMode
+        from torchvision.transforms import functional as transforms
+
         size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
         resized: Image.Image = transforms.resize(image, size, InterpolationMode(self.interpolation))
         return resized

@@ -12,9 +12,11 @@ from torch import nn
 
 from headsmith.export import Classifier, ExportError, open_model
 from headsmith.export.exported_program_format import write_exported_program
+from headsmith.export.linear_graph import linear_graph
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.onnx_format import write_onnx
 from headsmith.export.torchscript_format import quiet_torchscript, write_torchscript
+from headsmith.export.tracing import traced_graph
 from headsmith.models import InputError, Linear, load_backbone
 
 LABELS = ("cat", 'a,"b"', "<script>", "😀", "Ä", "10")
@@ -203,3 +205,24 @@ def test_plain_libtorch_needs_nothing_of_ours(written):
         module = torch.jit.load(folder / "model.ts")
     logits, _, _ = module(classifier.example(3))
     np.testing.assert_allclose(logits.numpy(), classifier(classifier.example(3)).logits.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [3, 1000])
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_a_linear_head_alone_is_the_graph_that_torch_traces(classes, probabilities):
+    head = Linear(16, classes)
+    for parameter in head.parameters():
+        nn.init.normal_(parameter, generator=torch.Generator().manual_seed(0))
+    classifier = Classifier(head, probabilities=probabilities)
+    features = np.random.default_rng(0).normal(size=(7, 16)).astype(np.float32)
+    described, answered = [], []
+    for model in (linear_graph(classifier, 18), traced_graph(classifier, "features", 18)):
+        onnx.checker.check_model(model, full_check=True)
+        graph = onnx.shape_inference.infer_shapes(model).graph
+        ends = [(value.name, value.type) for value in (*graph.input, *graph.output)]
+        described.append((sorted(node.op_type for node in graph.node), ends, model.ir_version, model.opset_import))
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        answered.append(session.run(None, {"features": features}))
+    assert described[0] == described[1]
+    for own, peer in zip(*answered, strict=True):
+        np.testing.assert_array_equal(own, peer)
