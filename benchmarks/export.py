@@ -2,7 +2,8 @@
 
 python -m benchmarks.export [--device cpu|cuda] [--networks lite0,resnet50] [--batch-sizes 1,16] [--rounds 15]
 
-All files of a network are timed in turns, so that what else the machine does falls on all of them alike. Runs of
+All files of a network are timed in turns, so that what else the machine does falls on all of them alike, and each
+directly after a run that is not counted: the threads of whoever ran before spin for a while, and take CPUs. Runs of
 ``resnet50`` have random weights: neither their speed nor their size depends on them.
 """
 
@@ -134,16 +135,16 @@ def in_torch(module: Callable[[torch.Tensor], torch.Tensor], device: torch.devic
 
 
 def race(contenders: list[Contender], size: tuple[int, int], batch_sizes: list[int], rounds: int) -> None:
-    """Time every contender once a round, after two runs that are not counted."""
+    """Time every contender once a round, directly after a run of its own that is not counted."""
     for batch in batch_sizes:
         pixels = np.random.default_rng(0).integers(0, 256, (batch, *size, 3), dtype=np.uint8)
         fed = [contender.feed(pixels) for contender in contenders]
-        for turn in range(rounds + 2):
+        for _ in range(rounds):
             for contender, own in zip(contenders, fed, strict=True):
+                contender.answer(own)
                 start = time.perf_counter()
                 contender.answer(own)
-                if turn >= 2:
-                    contender.seconds.setdefault(batch, []).append(time.perf_counter() - start)
+                contender.seconds.setdefault(batch, []).append(time.perf_counter() - start)
 
 
 def against(contender: Contender, peer: Contender, batch: int) -> float:
