@@ -92,7 +92,7 @@ def export_classifier(
             the order of the classes stays.
         opset: The ONNX operator set.
         data: Held-out images (with ``head_only``: a feature set) for the proof; by default the run's test split.
-        batch_size: Images a batch of the proof.
+        batch_size: Images a batch of the proof (of features at least 1024 rows are one).
         tolerance: In logits: a flip on a margin up to this is excused.
         overwrite: Replace an existing bundle.
 

@@ -22,6 +22,7 @@ from .reference import PYTHON, Recorder
 from .runtime import Array, Model, Outputs
 
 BATCH_SIZES = (1, 2, 7)
+FEATURE_ROWS = 1024
 FEATURE_TOLERANCE = 1e-2
 FEATURE_IMAGES = 8
 
@@ -57,7 +58,7 @@ def prove(
         classifier: The Python module.
         models: The opened files, by their names in the bundle.
         held_out: Labelled inputs.
-        batch_size: Inputs a run.
+        batch_size: Images a run; of features, which are small, at least 1024 rows are run at once.
         tolerance: See `ParityReport`.
         recorder: Sees every batch, with the logits of the Python module and of the files in lower precision.
 
@@ -70,10 +71,11 @@ def prove(
     """
     measured = {name: _Measured(name, model, tolerance) for name, model in models.items()}
     metadata = next(iter(models.values())).metadata
+    size = max(batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(batch_size)
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
         read = 0
-        for batch in held_out.batches(metadata.batch_size(batch_size)):
+        for batch in held_out.batches(size):
             reference = python_outputs(classifier, metadata, batch.inputs)
             if not read:
                 _try_batch_sizes(metadata, batch, reference, list(measured.values()))
