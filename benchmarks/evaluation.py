@@ -32,7 +32,7 @@ from headsmith.evaluate.metrics import (
 )
 from headsmith.evaluate.metrics.row_scores import COLUMNS
 from headsmith.evaluate.statistics import bootstrap_difference, paired_difference
-from headsmith.trainer.features.threads import default_workers
+from headsmith.trainer.features.images.threads import default_workers
 
 CLASSES, BATCH, SLICE = 1000, 1000, 4_000
 

@@ -15,8 +15,8 @@ from headsmith.evaluate.measurement import measure
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.export.held_out import Batch
 from headsmith.export.runtime import Model
-from headsmith.trainer.features.batches import image_batches
-from headsmith.trainer.features.threads import default_workers
+from headsmith.trainer.features.images.batches import image_batches
+from headsmith.trainer.features.images.threads import default_workers
 
 BATCH, BATCHES, REPEATS, PICTURES = 32, 6, 5, 400
 SIZE = (500, 375)

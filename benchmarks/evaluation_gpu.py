@@ -29,7 +29,7 @@ from headsmith.models.heads import Linear
 from headsmith.models.onnx_session import PROVIDERS
 from headsmith.models.preprocessing import Normalize, Preprocessing
 from headsmith.models.pretrained import backbone_classifier
-from headsmith.trainer.features.threads import default_workers
+from headsmith.trainer.features.images.threads import default_workers
 
 NETWORKS = ("resnet50", "vit_base_patch16_224")
 BATCH, IMAGES, SECONDS, CLASSES = 64, 256, 0.75, 1000

@@ -22,8 +22,8 @@ from headsmith.models import load_backbone
 from headsmith.models.backbone import Backbone
 from headsmith.models.environment import describe_device, pick_device
 from headsmith.trainer.features import FeatureSet, open_images
-from headsmith.trainer.features.batches import decode
-from headsmith.trainer.features.embedding import Embedder
+from headsmith.trainer.features.extraction.embedding import Embedder
+from headsmith.trainer.features.images.batches import decode
 
 DIFFERENT = 512
 SIZE = (500, 375)  # ImageNet's median

@@ -14,9 +14,9 @@ from ..export.held_out import HeldOut, HeldOutImages, held_out_features, same_so
 from ..export.runtime import Array, Model
 from ..models.errors import InputError
 from ..models.files import sha256_json
-from ..trainer.features.datasets_source import load
 from ..trainer.features.feature_set import FORMAT, MANIFEST, FeatureSet
-from ..trainer.features.image_set import ImageSet, open_images
+from ..trainer.features.images.datasets_source import load
+from ..trainer.features.images.image_set import ImageSet, open_images
 from .truth import class_names_of, labelled_by, renamed
 from .zoo import Candidate, match_names
 
@@ -189,7 +189,7 @@ def _groups(images: ImageSet, data: str | Path, column: str) -> list[str]:
         values[split] = np.asarray(table.with_format(None)[column][:])
     own = {split: split for split in values}
     if not splits <= values.keys():
-        from ..trainer.features.samples import by_split
+        from ..trainer.features.images.samples import by_split
 
         own = by_split(values, name)
     return [str(values[own[split]][int(row)]) for split, _, row in (one.id.partition("/") for one in images.samples)]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ..export.bundle import Bundle
-from ..trainer.features.samples import split_called
+from ..trainer.features.images.samples import split_called
 from .measurement import Measurement
 from .metrics import Summary
 

@@ -13,9 +13,9 @@ import scipy.io
 from ..export.runtime import Array
 from ..models.class_names import imagenet_names
 from ..models.errors import InputError
-from ..trainer.features.folder_source import IMAGE_SUFFIXES, image_files
-from ..trainer.features.image_set import ImageSet
-from ..trainer.features.samples import Sample, listed
+from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
+from ..trainer.features.images.image_set import ImageSet
+from ..trainer.features.images.samples import Sample, listed
 from .metrics import right_classes
 
 IMAGENET = "imagenet-1k"

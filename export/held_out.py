@@ -15,8 +15,8 @@ from .metadata import Metadata, identity
 from .runtime import Array
 
 if TYPE_CHECKING:
-    from ..trainer.features.batches import Prepare
-    from ..trainer.features.image_set import ImageSet
+    from ..trainer.features.images.batches import Prepare
+    from ..trainer.features.images.image_set import ImageSet
 
 
 class Batch(NamedTuple):
@@ -66,7 +66,7 @@ class HeldOutImages:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Decode the images once, in order."""
-        from ..trainer.features.batches import image_batches
+        from ..trainer.features.images.batches import image_batches
 
         self.unreadable.clear()
         found = image_batches(
@@ -153,7 +153,7 @@ def held_out_images(
     Raises:
         InputError: No such images any more, none of them held out, or a class that the classifier does not know.
     """
-    from ..trainer.features.image_set import open_images
+    from ..trainer.features.images.image_set import open_images
 
     if data is None:
         images = _training_source(origin["features"]["source"]).split("test")
@@ -196,8 +196,8 @@ def training_images(
 
 def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> "ImageSet | None":
     """The images at ``data`` where they are the source of the training: there, or with the same contents."""
-    from ..trainer.features.image_set import open_images
-    from ..trainer.features.request import request_parts, same_images
+    from ..trainer.features.extraction.request import request_parts, same_images
+    from ..trainer.features.images.image_set import open_images
 
     features = origin["features"]
     try:
@@ -215,7 +215,7 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
 def _training_source(trained_on: dict[str, Any] | None) -> "ImageSet":
     if trained_on is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
-    from ..trainer.features.image_set import open_images
+    from ..trainer.features.images.image_set import open_images
 
     try:
         return open_images(**trained_on)

@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..models.errors import ProviderError
-from ..trainer.features.threads import default_workers
+from ..trainer.features.images.threads import default_workers
 from .metadata import Metadata
 
 Array = np.ndarray[Any, Any]

@@ -143,7 +143,7 @@ def test_an_unknown_loss_answers_with_near_names(tiny_run, tmp_path):
 @pytest.mark.parametrize(
     ("command", "step"),
     [
-        ("extract", "headsmith.trainer.features.filling.gather"),
+        ("extract", "headsmith.trainer.features.extraction.filling.gather"),
         ("train", "headsmith.trainer.fitting.fit.label_ranks_of"),
         ("export", "headsmith.export.exporting.prove"),
         ("evaluate", "headsmith.evaluate.one_classifier.measure"),

@@ -1,10 +1,10 @@
-from .batches import Batch, image_batches
-from .extraction import extract
+from .extraction.extraction import extract
 from .feature_set import FeatureSet
-from .image_set import ImageSet, open_images
+from .images.batches import Batch, image_batches
+from .images.image_set import ImageSet, open_images
+from .images.samples import Sample
 from .importing import import_features
-from .inspection import Inspection, inspect_features
-from .samples import Sample
+from .inspection.inspection import Inspection, inspect_features
 
 __all__ = [
     "Batch",

@@ -17,7 +17,7 @@ from torch import Tensor
 from ...models.errors import InputError
 from ...models.files import read_json
 from .columns import Columns, read_columns
-from .samples import HELD_OUT_SHARE, SEED
+from .images.samples import HELD_OUT_SHARE, SEED
 
 FORMAT = "headsmith.features"
 FORMAT_VERSION = 1

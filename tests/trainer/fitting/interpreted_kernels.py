@@ -1,4 +1,4 @@
-"""Run by test_kernels.py under Triton's interpreter.
+"""Run by test_step_kernels.py under Triton's interpreter.
 
 Two things that a wide step needs exist on a GPU only: its streams, and products that give another type. Stand-ins take
 their place here; `test_fit.py` has the same claim for a whole fit on a GPU.

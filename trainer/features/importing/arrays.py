@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ....models.errors import InputError
-from ..samples import split_called
+from ..images.samples import split_called
 from .choosing import Names
 from .importing import Maker
 from .table import Column, Table, slices

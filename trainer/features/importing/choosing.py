@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....models.errors import InputError
-from ..samples import listed
+from ..images.samples import listed
 from .table import Column, Table, without_split
 
 _FEATURES = {

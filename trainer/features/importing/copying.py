@@ -10,7 +10,7 @@ import torch
 
 from ....models.errors import InputError
 from ...progress import progress
-from ..samples import SPLITS
+from ..images.samples import SPLITS
 from ..storage import Sink
 from .choosing import Chosen
 from .rows import Rows

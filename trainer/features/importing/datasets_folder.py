@@ -6,8 +6,8 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from ..datasets_source import load
-from ..samples import split_called
+from ..images.datasets_source import load
+from ..images.samples import split_called
 from .arrow_file import table_columns
 from .table import Table
 

@@ -15,9 +15,9 @@ from ....models.errors import InputError
 from ....models.files import new_folder, read_json, sha256_json, write_json
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
+from ..extraction.request import fingerprint
 from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
-from ..request import fingerprint
-from ..samples import HELD_OUT_SHARE, SEED, SPLITS
+from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
 from ..storage import MemorySink, Sink, split_file
 from .choosing import Chosen, Names, choose
 from .copying import Statistics, copy_features

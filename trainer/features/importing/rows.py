@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....models.errors import InputError
-from ..labels import Labels, index_labels
-from ..samples import SPLITS, listed
-from ..splitting import divide
+from ..images.labels import Labels, index_labels
+from ..images.samples import SPLITS, listed
+from ..images.splitting import divide
 from .choosing import Chosen
 from .table import Array
 

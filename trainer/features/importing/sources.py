@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ....models.errors import InputError, near
-from ..samples import split_called
+from ..images.samples import split_called
 from .arrow_file import read_arrow
 from .datasets_folder import read_dataset
 from .numpy_file import is_labels, read_npy, read_npz

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..samples import split_called
+from ..images.samples import split_called
 
 Array = np.ndarray[Any, Any]
 BLOCK_BYTES = 8 << 20

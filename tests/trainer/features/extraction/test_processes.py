@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from headsmith.models import InputError
-from headsmith.trainer.features import FeatureSet, extract, filling, membership, shards
-from headsmith.trainer.features.assembly import elapsed
+from headsmith.trainer.features import FeatureSet, extract
+from headsmith.trainer.features.extraction import filling, membership, shards
+from headsmith.trainer.features.extraction.assembly import elapsed
 from headsmith.trainer.features.launch import Launch
 
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")

@@ -12,14 +12,14 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
-from ...models.images import UnreadableImage
-from ..progress import Advance, progress
+from ....models.images import UnreadableImage
+from ...progress import Advance, progress
+from ..images.batches import AHEAD, Pixels, decode, gather
+from ..images.image_set import ImageSet
+from ..images.samples import Sample
 from . import shards as parts
-from .batches import AHEAD, Pixels, decode, gather
 from .embedding import Embedder, Pending
-from .image_set import ImageSet
 from .membership import Member, drop
-from .samples import Sample
 from .shards import Shard, write_shard
 from .views import Views
 

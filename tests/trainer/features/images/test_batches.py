@@ -10,7 +10,7 @@ from PIL import Image
 from headsmith.models import InputError, Preprocessing
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import image_batches, open_images
-from headsmith.trainer.features.threads import default_workers, ordered_map
+from headsmith.trainer.features.images.threads import default_workers, ordered_map
 
 RECIPE = Preprocessing("shortest", (20, 20), (16, 16), "bilinear", (0.5,) * 3, (0.5,) * 3)
 

@@ -8,8 +8,8 @@ import numpy as np
 import sklearn
 from sklearn.neighbors import KNeighborsClassifier
 
-from .columns import Columns
-from .samples import SEED
+from ..columns import Columns
+from ..images.samples import SEED
 
 Array = np.ndarray[Any, Any]
 NEAREST = 5

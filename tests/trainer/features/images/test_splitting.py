@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet
-from headsmith.trainer.features.samples import SPLITS
-from headsmith.trainer.features.splitting import divide
+from headsmith.trainer.features.images.samples import SPLITS
+from headsmith.trainer.features.images.splitting import divide
 
 
 def names(count):

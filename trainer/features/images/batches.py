@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ...models.errors import InputError
-from ...models.images import UnreadableImage
+from ....models.errors import InputError
+from ....models.images import UnreadableImage
 from .image_set import ImageSet
 from .samples import Sample
 from .threads import default_workers, ordered_map

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 import xxhash
 
-from ..progress import progress
-from .columns import Columns
+from ...progress import progress
+from ..columns import Columns
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 8 << 20

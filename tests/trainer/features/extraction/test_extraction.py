@@ -12,7 +12,8 @@ from timm.data import create_transform, resolve_data_config
 
 from headsmith.models import InputError, load_backbone
 from headsmith.models.images import UnreadableImage
-from headsmith.trainer.features import FeatureSet, extract, extraction, open_images
+from headsmith.trainer.features import FeatureSet, extract, open_images
+from headsmith.trainer.features.extraction import extraction
 
 
 @pytest.fixture(scope="module")

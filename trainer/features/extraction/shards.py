@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ...models.errors import InputError
-from ...models.files import new_file, read_json, write_json
-from .image_set import ImageSet
+from ....models.errors import InputError
+from ....models.files import new_file, read_json, write_json
+from ..images.image_set import ImageSet
+from ..images.samples import SPLITS
 from .request import differences, fingerprint
-from .samples import SPLITS
 
 SHARD_ROWS = 512
 REQUEST = "request.json"

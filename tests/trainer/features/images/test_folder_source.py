@@ -12,8 +12,8 @@ from torchvision.datasets import ImageFolder
 
 from headsmith.models import InputError
 from headsmith.trainer.features import open_images
-from headsmith.trainer.features.labels import Labels, index_labels
-from headsmith.trainer.features.samples import Sample, carve
+from headsmith.trainer.features.images.labels import Labels, index_labels
+from headsmith.trainer.features.images.samples import Sample, carve
 
 
 def splits(images):

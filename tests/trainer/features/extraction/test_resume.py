@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from headsmith.models import InputError
 from headsmith.models.images import UnreadableImage
-from headsmith.trainer.features import FeatureSet, extract, extraction, filling, open_images, shards
+from headsmith.trainer.features import FeatureSet, extract, open_images
+from headsmith.trainer.features.extraction import extraction, filling, shards
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,7 +78,8 @@ def test_any_number_of_interruptions_leaves_the_same_result(stops, folder, unbro
 
 KILLED = """
 import os, signal, sys
-from headsmith.trainer.features import extract, extraction, shards
+from headsmith.trainer.features import extract
+from headsmith.trainer.features.extraction import extraction, shards
 shards.SHARD_ROWS = 4
 write, table, count = shards.write_shard, shards.write_table, [0]
 def die_halfway(path, rows):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Columns, read_columns
-from .feature_set import read_manifest, rows_sha256
+from ..columns import Columns, read_columns
+from ..feature_set import read_manifest, rows_sha256
+from ..images.samples import SPLITS, listed
 from .neighbours import Neighbours, sanity
 from .row_scan import Found, Scan, scan
-from .samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]
 LEAK_SHARE = 0.01

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ...models.environment import versions
-from ...models.errors import InputError
-from ...models.files import write_json
-from .feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
-from .image_set import ImageSet
+from ....models.environment import versions
+from ....models.errors import InputError
+from ....models.files import write_json
+from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
+from ..images.image_set import ImageSet
+from ..images.samples import SPLITS, listed
+from ..storage import split_file
 from .request import fingerprint
-from .samples import SPLITS, listed
 from .shards import Shard, ShardRows, read_shard
-from .storage import split_file
 
 
 def assemble(

@@ -8,22 +8,22 @@ from typing import Any
 
 import torch
 
-from ...models.backbone import load_backbone
-from ...models.errors import InputError
-from ...models.files import read_json
-from ...models.images import UnreadableImage
-from ...models.preprocessing import Preprocessing
+from ....models.backbone import load_backbone
+from ....models.errors import InputError
+from ....models.files import read_json
+from ....models.images import UnreadableImage
+from ....models.preprocessing import Preprocessing
+from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
+from ..images.batches import check_at_least_one
+from ..images.image_set import open_images
+from ..images.threads import default_workers
+from ..launch import Launch
 from .assembly import assemble, publish
-from .batches import check_at_least_one
 from .embedding import Embedder
-from .feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
 from .filling import Filling
-from .image_set import open_images
-from .launch import Launch
 from .membership import Member, join, partial_of
 from .request import differences, request_parts
 from .shards import plan
-from .threads import default_workers
 from .views import Views
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}

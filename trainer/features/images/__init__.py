@@ -1,0 +1,1 @@
+"""Labelled images from folders and data sets, and their batches."""

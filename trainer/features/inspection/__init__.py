@@ -1,0 +1,1 @@
+"""What would spoil a training: a look at every row of a feature set."""
