@@ -23,6 +23,7 @@ from .runtime import Array, Model, Outputs
 
 BATCH_SIZES = (1, 2, 7)
 FEATURE_ROWS = 1024
+MODULE_IMAGES = 16
 FEATURE_TOLERANCE = 1e-2
 FEATURE_IMAGES = 8
 
@@ -126,9 +127,12 @@ def _try_batch_sizes(metadata: Metadata, batch: Batch, reference: Outputs, measu
 def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) -> Outputs:
     """The Python module's answer to pixels uint8 ``(N, H, W, 3)`` or features ``(N, D)``.
 
-    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU.
+    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU; and of 16 images at
+    once twice as fast as of 64, whose activations are too large for its caches.
     """
-    return Outputs.of(classifier(_tensor(metadata, inputs)))
+    tensor = _tensor(metadata, inputs)
+    parts = [classifier(part) for part in tensor.split(len(tensor) if metadata.head_only else MODULE_IMAGES)]
+    return Outputs.of(None if column[0] is None else torch.cat(column) for column in zip(*parts, strict=True))
 
 
 def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:
