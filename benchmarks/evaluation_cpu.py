@@ -13,7 +13,7 @@ from PIL import Image
 from headsmith.evaluate.data import HeldOutData, open_data
 from headsmith.evaluate.measurement import measure
 from headsmith.evaluate.zoo import find_candidates, open_candidate
-from headsmith.export.held_out import Batch
+from headsmith.export.proof.held_out import Batch
 from headsmith.export.runtime import Model
 from headsmith.trainer.features.images.batches import image_batches
 from headsmith.trainer.features.images.threads import default_workers

@@ -19,11 +19,11 @@ from torch import nn
 
 from headsmith.evaluate.metrics import Scorer, agreement
 from headsmith.export.classifier import Classifier
-from headsmith.export.half import to_half
+from headsmith.export.formats.node_placement import misplaced_nodes, nodes_by_provider
+from headsmith.export.formats.onnx_format import OPSET, save_onnx, write_onnx
+from headsmith.export.formats.onnx_runtime import OnnxModel
 from headsmith.export.metadata import Metadata, identity
-from headsmith.export.node_placement import misplaced_nodes, nodes_by_provider
-from headsmith.export.onnx_format import OPSET, save_onnx, write_onnx
-from headsmith.export.onnx_runtime import OnnxModel
+from headsmith.export.precision.half import to_half
 from headsmith.models.backbone import load_backbone
 from headsmith.models.heads import Linear
 from headsmith.models.onnx_session import PROVIDERS

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from ..export.classifier import Classifier
-from ..export.formats import FORMATS
+from ..export.formats.formats import FORMATS
 from ..export.metadata import Metadata
 from ..export.runtime import Array, Model, Outputs, torch_device
 from ..models.errors import InputError

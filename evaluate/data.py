@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ..export.held_out import HeldOut, HeldOutImages, held_out_features, same_source
+from ..export.proof.held_out import HeldOut, HeldOutImages, held_out_features, same_source
 from ..export.runtime import Array, Model
 from ..models.errors import InputError
 from ..models.files import sha256_json

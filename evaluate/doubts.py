@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ..export.bundle import Bundle
+from ..export.bundle.bundle import Bundle
 from ..trainer.features.images.samples import split_called
 from .measurement import Measurement
 from .metrics import Summary

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..export.bundle import MANIFEST, Bundle
-from ..export.formats import checked_threads
-from ..export.hub import HUB, local_folder
+from ..export.bundle.bundle import MANIFEST, Bundle
+from ..export.bundle.hub import HUB, local_folder
+from ..export.formats.formats import checked_threads
 from ..models.errors import InputError
 from ..models.files import read_json
 from .data import is_trained_on, open_data

@@ -6,8 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-from ..export.held_out import Batch, HeldOut
-from ..export.parity import follows_logits
+from ..export.proof.held_out import Batch, HeldOut
+from ..export.proof.parity import follows_logits
 from ..export.runtime import Array, Model, Outputs
 from ..models.errors import InputError
 from ..trainer.progress import progress

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from ..export.node_placement import misplaced_nodes, nodes_by_provider
+from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ..export.runtime import Array, Model
 from ..models.environment import describe_device, pick_device, versions
 from ..models.errors import HeadsmithError, InputError, ProviderError

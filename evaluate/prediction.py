@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from ..export.bundle import Bundle
+from ..export.bundle.bundle import Bundle
 from ..export.runtime import Array
 from ..models.errors import InputError
 from ..models.images import open_image

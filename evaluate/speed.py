@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import torch
 
-from ..export.held_out import HeldOut, HeldOutImages
+from ..export.proof.held_out import HeldOut, HeldOutImages
 from ..export.runtime import Array, Model
 from .measurement import Measurement
 

@@ -1,16 +1,16 @@
 """Deploy a trained head: the classifier as one file, its bundle, its runtime, and the proof that both agree."""
 
-from .bundle import Bundle
+from .bundle.bundle import Bundle
+from .bundle.file_info import FileInfo, file_info
+from .bundle.pushing import push
 from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
-from .file_info import FileInfo, file_info
-from .formats import open_model
+from .formats.formats import open_model
 from .grafting import graft
-from .parity import Flip, ParityReport
-from .pushing import push
+from .proof.parity import Flip, ParityReport
+from .proof.verifying import Verification, verify
 from .runtime import Model, Outputs
-from .verifying import Verification, verify
 
 __all__ = [
     "Bundle",

@@ -14,23 +14,23 @@ from ..models.files import new_folder, write_json
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run
-from .bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
-from .card import model_card
+from .bundle.bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
+from .bundle.card import model_card
+from .bundle.manifest import bundle_manifest, file_hashes, parity_record
 from .classifier import Classifier
-from .formats import FORMATS, check_formats, open_model
-from .gates import Limits
-from .held_out import HeldOut, HeldOutImages
+from .formats.formats import FORMATS, check_formats, open_model
+from .formats.onnx_format import OPSET
 from .labels import check_labels
-from .lowering import FULL, FULL_FILE, ONNX, lower_file
-from .manifest import bundle_manifest, file_hashes, parity_record
 from .metadata import ENCODED, FEATURES, FLOAT_NCHW, Metadata, identity
-from .onnx_format import OPSET
-from .parity import TOLERANCE
-from .precision import Precision
-from .proof import compare_features, prove
-from .reference import REFERENCE, Recorder
-from .resizing import compare_with_pil
-from .run_inputs import held_out_of, split_of, trained_features
+from .precision.gates import Limits
+from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
+from .precision.precision import Precision
+from .proof.held_out import HeldOut, HeldOutImages
+from .proof.parity import TOLERANCE
+from .proof.proof import compare_features, prove
+from .proof.reference import REFERENCE, Recorder
+from .proof.resizing import compare_with_pil
+from .proof.run_inputs import held_out_of, split_of, trained_features
 from .temperature import Tempered, calibration_of
 
 

@@ -8,9 +8,9 @@ from ..models.backbone import ONNX, load_backbone
 from ..models.errors import InputError
 from ..models.preprocessing import Preprocessing
 from ..trainer.run import Run
-from .bundle import Bundle
+from .bundle.bundle import Bundle
 from .exporting import export_classifier
-from .onnx_format import OPSET
+from .formats.onnx_format import OPSET
 
 
 def graft(

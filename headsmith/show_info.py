@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:
-    from .export.file_info import FileInfo
+    from .export.bundle.file_info import FileInfo
 
 
 def show_info(info: "FileInfo", as_json: bool) -> None:

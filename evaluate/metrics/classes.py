@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...export.accuracy import wilson_intervals
+from ...export.proof.accuracy import wilson_intervals
 from .row_scores import Array, RowScores
 
 

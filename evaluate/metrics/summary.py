@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...export.accuracy import Share, top_k
+from ...export.proof.accuracy import Share, top_k
 from ...models.errors import InputError
 from .calibration import reliability
 from .row_scores import Array, RowScores

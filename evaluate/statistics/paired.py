@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from ...export.accuracy import wilson
+from ...export.proof.accuracy import wilson
 
 Array = np.ndarray[Any, Any]
 

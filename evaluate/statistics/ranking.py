@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...export.accuracy import Share, wilson
+from ...export.proof.accuracy import Share, wilson
 from .paired import Array, PairedDifference, paired_difference
 
 ALPHA = 0.05

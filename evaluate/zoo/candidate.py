@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...export.bundle import Bundle
+from ...export.bundle.bundle import Bundle
 from ...models.class_names import ClassNames
 from ...models.preprocessing import Preprocessing
 

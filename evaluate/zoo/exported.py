@@ -12,8 +12,8 @@ from filelock import FileLock
 from torch import Tensor
 
 from ...export.classifier import Classifier
+from ...export.formats.onnx_format import OPSET, write_onnx
 from ...export.metadata import Metadata, identity
-from ...export.onnx_format import OPSET, write_onnx
 from ...models.backbone import Backbone, load_backbone
 from ...models.errors import InputError
 from ...models.files import new_folder, sha256_json

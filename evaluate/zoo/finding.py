@@ -8,9 +8,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ...export.bundle import MANIFEST, Bundle
-from ...export.formats import open_model
-from ...export.hub import HUB
+from ...export.bundle.bundle import MANIFEST, Bundle
+from ...export.bundle.hub import HUB
+from ...export.formats.formats import open_model
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
 from ...models.errors import HeadsmithError, InputError

@@ -9,9 +9,9 @@ from pathlib import Path
 import timm
 import torchvision
 
-from ...export.bundle import MANIFEST
-from ...export.formats import FORMATS
-from ...export.hub import HUB
+from ...export.bundle.bundle import MANIFEST
+from ...export.bundle.hub import HUB
+from ...export.formats.formats import FORMATS
 from ...models.errors import InputError, near
 from .manifest import KNOWN, SHIPPED, Row, read_manifest
 

@@ -1,0 +1,161 @@
+"""The folder of an exported classifier."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from ...models.errors import DamagedFileError, InputError
+from ...models.files import read_json, sha256_file
+from ...models.preprocessing import Preprocessing
+from ..formats.formats import FORMATS, open_model
+from ..labels import check_labels
+from ..metadata import FEATURES
+from ..runtime import Model
+from .hub import local_folder
+from .manifest_shape import check_manifest
+
+FORMAT = "headsmith.bundle"
+FORMAT_VERSION = 1
+MANIFEST, LABELS, CARD, PARITY = "manifest.json", "labels.txt", "README.md", "parity.json"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An exported classifier: model files, labels, manifest, model card and parity report.
+
+    Attributes:
+        path: The folder.
+        manifest: What ``manifest.json`` holds.
+        source: What it was loaded from: the folder, or ``hf:USER/REPO``.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    source: str
+
+    @property
+    def class_names(self) -> list[str]:
+        """The labels, in the order of the logits."""
+        return list(self.manifest["labels"])
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """What stands before the files (resize, crop) and inside them (scale, mean, std).
+
+        Raises:
+            InputError: The files take features of a backbone that nobody knows.
+        """
+        if self.manifest["preprocessing"] is None:
+            raise InputError(f"{self.path}: takes features whose backbone is not known, it cannot take images")
+        return Preprocessing.from_dict(self.manifest["preprocessing"])
+
+    @property
+    def head_only(self) -> bool:
+        """Whether the files take features instead of pixels."""
+        return bool(self.manifest["input"]["format"] == FEATURES)
+
+    @cached_property
+    def model_files(self) -> dict[str, str]:
+        """By format the file to open, relative to the folder, in the order of `headsmith.export.formats.formats`."""
+        return {
+            format: name
+            for format, known in FORMATS.items()
+            for name in self.manifest["files"]
+            if fnmatchcase(name, known.file)
+        }
+
+    @classmethod
+    def load(cls, source: str | Path) -> Self:
+        """Open a bundle and check that its parts belong together.
+
+        Args:
+            source: Its folder, or ``hf:USER/REPO`` on the Hugging Face hub; see `headsmith.export.bundle.hub`.
+
+        Raises:
+            InputError: It is no bundle of this version, or the labels are not one an output.
+            DamagedFileError: A part is missing, damaged, edited or of another bundle.
+        """
+        path = local_folder(str(source))
+        if not path.is_dir():
+            raise InputError(f"{path}: no such bundle; `headsmith export` makes one")
+        manifest = read_json(path / MANIFEST)
+        if (manifest.get("format"), manifest.get("format_version")) != (FORMAT, FORMAT_VERSION):
+            raise InputError(
+                f"{path / MANIFEST}: format {manifest.get('format')!r} {manifest.get('format_version')!r}, expected "
+                f"{FORMAT!r} {FORMAT_VERSION}; export it again"
+            )
+        check_manifest(manifest, str(path / MANIFEST))
+        bundle = cls(path, manifest, str(source))
+        bundle._check_files()
+        bundle._check_labels()
+        return bundle
+
+    def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
+        """Open one of the model files; see `headsmith.export.formats.formats`.
+
+        Raises:
+            InputError: The bundle has no such file, or it cannot run here.
+            DamagedFileError: The file's own metadata are not what the manifest says.
+        """
+        if format not in FORMATS:
+            raise InputError(f"--format {format}: not known; expected one of {', '.join(FORMATS)}")
+        if format not in self.model_files:
+            raise InputError(f"{self.path}: holds no {FORMATS[format].file}; export it again with --format {format}")
+        model = open_model(self.path / self.model_files[format], provider=provider, threads=threads)
+        own, stated = model.metadata, self.manifest
+        for what, found, expected in (
+            ("labels", list(own.labels), stated["labels"]),
+            ("preprocessing", own.preprocessing_sha256, stated["preprocessing_sha256"]),
+            ("input", (own.input_format, own.resize), (stated["input"]["format"], stated["input"]["resize"])),
+        ):
+            if found != expected:
+                raise DamagedFileError(f"{model.path}: says other {what} than {MANIFEST}; export it again")
+        return model
+
+    def _check_files(self) -> None:
+        where, models = self.path / MANIFEST, self.model_files.values()
+        if not models:
+            raise DamagedFileError(f"{where}: `files` lists no model file; export it again")
+        for key, names in (("files", (LABELS, CARD)), ("parity", models)):
+            missing = [name for name in names if name not in self.manifest[key]]
+            if missing:
+                raise DamagedFileError(f"{where}: `{key}` says nothing of {missing[0]}; export it again")
+        for name, expected in self.manifest["files"].items():
+            file = self.path / name
+            if not file.is_file():
+                raise DamagedFileError(f"{file}: missing, but {MANIFEST} lists it; export it again")
+            size = file.stat().st_size
+            if size != expected["bytes"]:
+                raise DamagedFileError(
+                    f"{file}: {size} bytes, {MANIFEST} says {expected['bytes']}: truncated or from another bundle; "
+                    "export it again"
+                )
+            if sha256_file(file) != expected["sha256"]:
+                raise DamagedFileError(
+                    f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
+                    "export it again"
+                )
+
+    def _check_labels(self) -> None:
+        check_labels(self.class_names, self.manifest["head"]["num_classes"], str(self.path / MANIFEST))
+        listed = read_labels(self.path / LABELS)
+        if listed == self.class_names:
+            return
+        file = next(iter(self.model_files.values()))
+        own = list(open_model(self.path / file).metadata.labels)
+        wrong = [name for name, labels in ((MANIFEST, self.class_names), (LABELS, listed)) if labels != own]
+        raise DamagedFileError(
+            f"{self.path}: the labels of {' and of '.join(wrong)} are not those of {file}; export it again"
+        )
+
+
+def write_labels(labels: list[str], path: Path) -> None:
+    """Write the labels one a line, UTF-8, in the order of the logits."""
+    path.write_text("".join(f"{label}\n" for label in labels), encoding="utf-8", newline="\n")
+
+
+def read_labels(path: Path) -> list[str]:
+    """Read what `write_labels` wrote."""
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")

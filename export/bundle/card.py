@@ -1,0 +1,199 @@
+"""The model card of a bundle: what it is, how accurate its files were measured to be, and how to run it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...models.preprocessing import Preprocessing
+from ..formats.decoding import WARNING as DECODER_WARNING
+from ..formats.torchscript_format import DEPRECATION
+from ..metadata import Metadata
+from ..proof.proof import Proof
+from .card_precision import calibration_section, precision_section
+
+PIXELS = {
+    "float-nchw": ("float32 `(N, 3, {0}, {1})`", "dtype=np.float32).transpose(2, 0, 1)[None]"),
+    "uint8-nhwc": ("uint8 `(N, {0}, {1}, 3)`", "dtype=np.uint8)[None]"),
+}
+TIMM = (
+    '`model.safetensors` and `config.json` are for `timm.create_model("local-dir:FOLDER", pretrained=True)`, whose '
+    "networks take normalised images and give logits."
+)
+ENCODED_CODE = """import json
+
+import numpy as np
+import onnxruntime
+import onnxruntime_extensions
+
+options = onnxruntime.SessionOptions()
+options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
+session = onnxruntime.InferenceSession("model.onnx", options, providers=["CPUExecutionProvider"])
+labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+image = np.fromfile("photo.jpg", dtype=np.uint8)
+logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"pixel_values": image})
+print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
+
+
+def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+    """The card as Markdown. No class name stands in it, so that none can break it."""
+    parts = (
+        _what(name, manifest, metadata),
+        _accuracy(manifest, proofs),
+        _usage(manifest, metadata, proofs),
+        *([precision_section(manifest["precision"])] if manifest["precision"] else []),
+        *([calibration_section(manifest["calibration"])] if manifest["calibration"] else []),
+        _parity(proofs),
+        *([_resize(manifest["resize"])] if "resize" in manifest else []),
+        _origin(manifest, metadata),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
+    head, loss = manifest["head"], manifest["training"]["loss"]
+    takes = "features of" if metadata.head_only else "RGB images through"
+    return (
+        f"# {name}\n\nAn image classifier with {head['num_classes']} classes, {takes} {_backbone(metadata)}; "
+        f"its {head['kind']} head was trained with the "
+        f"`{loss}` loss by headsmith {metadata.version}.\n\n"
+        "- `labels.txt`: the class names, one a line, in the order of the logits\n"
+        "- `manifest.json`: preprocessing, origin, settings, versions and the hash of every file\n"
+        "- `parity.json`: every comparison of the files with the Python module"
+    )
+
+
+def _backbone(metadata: Metadata) -> str:
+    spec = metadata.backbone["spec"]
+    return f"a frozen `{spec}` backbone" if spec else "a backbone that was not named (the features were imported)"
+
+
+def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
+    rows = [
+        f"| `{file}` | {proof.settings['runtime']} | {proof.top1.n} | {proof.top1.percent()} | "
+        f"{proof.top5.percent() if proof.top5 else 'not applicable'} |"
+        for file, proof in proofs.items()
+    ]
+    unreadable = len(manifest["held_out"]["unreadable"])
+    left_out = f" {unreadable} unreadable inputs were left out." if unreadable else ""
+    return (
+        "## Accuracy\n\nMeasured on the files themselves, on held-out inputs, with 95 % Wilson intervals."
+        f"{left_out}\n\n| file | runtime | n | top-1 | top-5 |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+    outputs = (
+        "Outputs: `logits` float32 `(N, C)`; `topk_scores` float32 `(N, k)`, softmax probabilities of the best "
+        "k = min(5, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
+    )
+    if "probabilities" in manifest["outputs"]:
+        outputs += " `probabilities` float32 `(N, C)`: the softmax of the logits."
+    notes = [DEPRECATION] if "model.ts" in proofs else []
+    notes += [TIMM] if "model.safetensors" in proofs else []
+    notes += [DECODER_WARNING] if metadata.encoded else []
+    warning = "".join(f"\n\n{note}" for note in notes)
+    if metadata.head_only:
+        takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
+        return f"## Use\n\n{takes} {outputs}{warning}"
+    takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
+    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+    if manifest["input"]["dtype"] == "float16":
+        takes, code = takes.replace("float32", "float16"), code.replace("np.float32", "np.float16")
+    if not metadata.encoded:
+        code += f"\n\n{SIXTEEN_BIT}"
+    return f"## Use\n\n{takes} {outputs}{code}{warning}"
+
+
+def _pixels(metadata: Metadata) -> str:
+    if metadata.encoded:
+        return "uint8 `(bytes,)`, one JPEG or PNG file; decoding (no EXIF orientation), resize and crop are inside"
+    shape, _ = PIXELS[metadata.input_format]
+    if metadata.resize:
+        return f"{shape.format('H', 'W')}, RGB in 0..255 of any height and width; resize and crop are inside too"
+    return f"{shape.format(*metadata.recipe.crop_size)}, RGB in 0..255 after resize and crop"
+
+
+SIXTEEN_BIT = (
+    "16-bit grey images must be divided by 257 first, as `headsmith predict` does: PIL's `convert` clips them."
+)
+
+
+def snippet(metadata: Metadata) -> str:
+    """Python that classifies ``photo.jpg`` with nothing but onnxruntime, numpy and PIL."""
+    if metadata.encoded:
+        return ENCODED_CODE
+    recipe = metadata.recipe
+    height, width = recipe.crop_size
+    _, array = PIXELS[metadata.input_format]
+    return f"""import json
+
+import numpy as np
+import onnxruntime
+from PIL import Image, ImageOps
+
+session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
+{_resizing(recipe, array, height, width) if not metadata.resize else f"pixels = np.asarray(image, {array}"}
+logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {{"pixel_values": pixels}})
+print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
+
+
+def _resizing(recipe: Preprocessing, array: str, height: int, width: int) -> str:
+    return f"""image = image.resize({_size(recipe)}, Image.Resampling.{recipe.interpolation.upper()})
+left, top = round((image.width - {width}) / 2), round((image.height - {height}) / 2)
+pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})), {array}"""
+
+
+def _size(recipe: Preprocessing) -> str:
+    """PIL's (width, height) after the resize, as an expression in ``image``."""
+    height, width = recipe.resize_size
+    if recipe.resize_mode == "exact":
+        return f"({width}, {height})"
+    return f"[{height} * edge // min(image.size) for edge in image.size]"
+
+
+def _parity(proofs: Mapping[str, Proof]) -> str:
+    reports = [proof.parity for proof in proofs.values()]
+    rows = [
+        f"| `{report.name}` | {report.n} | {report.equal_top1} | {report.equal_topk} | "
+        f"{report.max_abs_difference:.2e} | {report.flipped} |"
+        for report in reports
+    ]
+    sizes = ", ".join(map(str, sorted(reports[0].batches)))
+    says = (
+        f"Every flip is a tie or on a margin of at most {reports[0].tolerance:g} logits; batches of {sizes} agree too."
+        if all(report.exact for report in reports)
+        else f"`{reports[0].name}` is rounded; what that costs stands under Precision."
+    )
+    return (
+        f"## Parity with the Python module\n\n{says}\n\n"
+        f"| file | n | equal top-1 | equal top-{reports[0].k} sets | largest difference in logits | flips |\n"
+        "| --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _resize(found: Mapping[str, Any]) -> str:
+    return (
+        "## Resize inside the file\n\nThe head was trained behind PIL's resize, which rounds to whole pixels; that of "
+        f"the file does not. On the {found['n']} held-out images a pixel differs by "
+        f"{found['mean_pixel_difference']:.2f} of 255 on average and by {found['largest_pixel_difference']:.1f} at "
+        f"most, a logit by {found['max_abs_difference']:.2e} at most; {found['equal_top1']} images have the same best "
+        f"class, {found['equal_topk']} the same top-{found['k']} set."
+    )
+
+
+def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
+    test = manifest["results"]["test"]
+    top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
+    weights = metadata.backbone["weights_sha256"]
+    backbone = (
+        f"- backbone weights: sha256 `{weights}`\n- preprocessing: sha256 `{metadata.preprocessing_sha256}`\n"
+        if weights
+        else ""
+    )
+    return (
+        f"## Origin\n\n{backbone}"
+        f"- labels: sha256 `{metadata.labels_sha256}`\n"
+        f"- feature set: `{metadata.feature_set}`\n"
+        f"- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"
+    )

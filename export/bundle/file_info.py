@@ -1,0 +1,72 @@
+"""What an exported file, or any ONNX file, says of itself."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import InputError
+from ...models.files import sha256_file
+from ..formats.formats import open_model
+from .bundle import MANIFEST, Bundle
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file, as JSON values.
+
+    Attributes:
+        path: The file.
+        bytes: Its size, that of its external data included.
+        sha256: Of the file itself.
+        metadata: What it says of itself: headsmith's are labels, preprocessing, hashes, ...; of other files whatever
+            they carry.
+        graph: Of an ONNX file ``inputs``, ``outputs``, ``opsets``, ``ir_version``, ``producer``, ``parameters`` and
+            ``last_layer``; else ``None``.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+    metadata: dict[str, Any]
+    graph: dict[str, Any] | None
+
+
+def file_info(path: str | Path) -> FileInfo:
+    """Look into a file without running it.
+
+    Args:
+        path: Any ONNX file, another file that headsmith exported, or a bundle, of which the ONNX file is taken.
+
+    Raises:
+        InputError: The file is missing or damaged, or of another kind.
+    """
+    path = Path(path)
+    if (path / MANIFEST).is_file():
+        path = path / next(iter(Bundle.load(path).model_files.values()))
+    elif path.is_dir():
+        raise InputError(f"{path}: is no bundle (no {MANIFEST} in it); name a bundle or a file")
+    if path.suffix != ".onnx":
+        model = open_model(path)
+        return FileInfo(str(path), path.stat().st_size, sha256_file(path), _decoded(model.metadata.to_strings()), None)
+    from ...models.onnx_graph import read_onnx
+    from .graph_info import describe_graph, external_files
+
+    graph = read_onnx(path)
+    size = sum(file.stat().st_size for file in {path, *external_files(graph)})
+    return FileInfo(
+        str(path), size, sha256_file(path), _decoded(graph.metadata_props), describe_graph(graph, str(path))
+    )
+
+
+def _decoded(strings: dict[str, str]) -> dict[str, Any]:
+    return {key: _parsed(text) for key, text in strings.items()}
+
+
+def _parsed(text: str) -> Any:
+    """A list or an object as such, any other text as it is."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return value if isinstance(value, list | dict) else text

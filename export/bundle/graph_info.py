@@ -1,0 +1,50 @@
+"""What an ONNX graph says of itself."""
+
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from ...models.errors import InputError
+from ...models.onnx_graph import affine_weights, find_last_layer, parameter_count
+
+
+def external_files(model: ir.Model) -> set[Path]:
+    """The files beside a model's own that hold weights of it."""
+    tensors = [value.const_value for value in model.graph.initializers.values()]
+    return {Path(tensor.path) for tensor in tensors if isinstance(tensor, ir.ExternalTensor)}
+
+
+def describe_graph(model: ir.Model, where: str) -> dict[str, Any]:
+    """Inputs, outputs, operator sets, IR version, producer, parameters and last layer of a model, as JSON values."""
+    graph = model.graph
+    return {
+        "inputs": [_value(value) for value in graph.inputs if not value.is_initializer()],
+        "outputs": [_value(value) for value in graph.outputs],
+        "opsets": {domain or "ai.onnx": version for domain, version in model.opset_imports.items()},
+        "ir_version": model.ir_version,
+        "producer": " ".join(filter(None, (model.producer_name, model.producer_version))) or None,
+        "parameters": parameter_count(model),
+        "last_layer": _last_layer(model, where),
+    }
+
+
+def _value(value: ir.Value) -> dict[str, Any]:
+    shape = None if value.shape is None else [size if isinstance(size, int) else str(size) for size in value.shape]
+    return {"name": value.name, "dtype": None if value.dtype is None else value.dtype.name.lower(), "shape": shape}
+
+
+def _last_layer(model: ir.Model, where: str) -> dict[str, Any]:
+    """What `find_last_layer` finds, or why it finds nothing."""
+    try:
+        layer = find_last_layer(model, where)
+    except InputError as error:
+        return {"not_found": str(error)}
+    weight, _ = affine_weights(model, layer)
+    return {
+        "name": layer.name,
+        "operator": layer.node.op_type,
+        "features": weight.shape[1],
+        "outputs": weight.shape[0],
+        "softmaxes": layer.softmaxes,
+    }

@@ -1,0 +1,118 @@
+"""A folder that timm opens: ``timm.create_model("local-dir:BUNDLE")`` is the fine-tuned classifier."""
+
+import copy
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from ...models.errors import DamagedFileError, InputError
+from ...models.files import read_json, write_json
+from ...models.heads import Linear
+from ...models.preprocessing import Normalize
+from ..classifier import Classifier, answer
+from ..errors import cause
+from ..labels import describe
+from ..metadata import Metadata
+from ..runtime import Array, Model, Outputs, torch_device
+
+CONFIG = "config.json"
+
+
+def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
+    """Write ``model.safetensors`` and, beside it, ``config.json``.
+
+    timm's network takes normalised images; mean, deviation, resize and crop are in its ``pretrained_cfg``.
+
+    Args:
+        classifier: A backbone of timm with a linear head.
+        metadata: Labels and preprocessing.
+        path: ``model.safetensors`` in the bundle.
+
+    Raises:
+        InputError: Another backbone, or a head that is more than one linear layer.
+    """
+    from timm.models._hub import save_config_for_hf
+
+    network = _network(classifier, metadata)
+    tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
+    safetensors.torch.save_file(tensors, path, {"format": "pt", **metadata.to_strings()})
+    config = path.with_name(CONFIG)
+    save_config_for_hf(network, str(config), _labels(metadata), data_config=_preprocessing(metadata))
+    stated = read_json(config)
+    stated.get("model_args", {}).pop("num_classes", None)  # it stands outside too, and transformers takes it from both
+    write_json(config, stated)
+
+
+def _network(classifier: Classifier, metadata: Metadata) -> Any:
+    """A copy of the backbone's network with the head as its classifier."""
+    backbone = classifier.backbone
+    spec = metadata.backbone["spec"] if backbone else "a head alone"
+    if backbone is None or not hasattr(backbone.network, "reset_classifier"):
+        raise InputError(f"--format timm: {spec} found, expected a classifier on lite0 or timm:NAME; use --format onnx")
+    if not isinstance(classifier.head, Linear):
+        raise InputError(
+            f"--format timm: a {metadata.head} head is not one linear layer, as timm's classifiers are; "
+            "use --format onnx, or train with --head linear"
+        )
+    network: Any = copy.deepcopy(backbone.network)
+    network.reset_classifier(classifier.head.num_classes)
+    layer = network.get_classifier()
+    if not isinstance(layer, nn.Linear) or layer.weight.shape != classifier.head.weight.shape:
+        raise InputError(f"--format timm: {spec} has a {type(layer).__name__} as classifier, expected one Linear layer")
+    with torch.no_grad():
+        layer.weight.copy_(classifier.head.weight)
+        layer.bias.copy_(classifier.head.bias)
+    return network
+
+
+def _labels(metadata: Metadata) -> dict[str, Any]:
+    return {"label_names": list(metadata.labels), "label_descriptions": describe(metadata.labels)}
+
+
+def _preprocessing(metadata: Metadata) -> dict[str, Any]:
+    recipe = metadata.recipe
+    return {
+        "input_size": (3, *recipe.crop_size),
+        "interpolation": recipe.interpolation,
+        "crop_pct": recipe.crop_pct,
+        "crop_mode": "squash" if recipe.resize_mode == "exact" else "center",
+        "mean": recipe.mean,
+        "std": recipe.std,
+    }
+
+
+class TimmModel(Model):
+    """The folder as timm opens it: normalisation, its network, and the rule for ties."""
+
+    def __init__(self, path: Path, provider: str, threads: int) -> None:
+        import timm
+
+        self.path, self.provider = path, provider
+        self._device = torch_device(provider)
+        start = time.perf_counter()
+        try:
+            with safe_open(path, framework="pt") as file:
+                strings = file.metadata() or {}
+            self.metadata = Metadata.from_strings(strings, str(path))
+            network = timm.create_model(f"local-dir:{path.parent}", pretrained=True)
+        except (SafetensorError, OSError, RuntimeError, KeyError, json.JSONDecodeError) as error:
+            raise DamagedFileError(f"{path}: timm cannot open it ({cause(error)}); export it again") from None
+        self._network = nn.Sequential(Normalize(self.metadata.recipe), network).eval().to(self._device)
+        self.load_seconds = time.perf_counter() - start
+        torch.set_num_threads(threads)
+        self.settings = {"runtime": f"timm {timm.__version__}", "provider": provider, "threads": threads}
+
+    def feed(self, inputs: Array) -> Array:
+        """Pixels ``(N, 3, H, W)``: timm's networks take nothing else."""
+        return inputs.transpose(0, 3, 1, 2)
+
+    @torch.inference_mode()
+    def answer(self, fed: Array) -> Outputs:
+        """Run the network."""
+        return Outputs.of(answer(self._network(torch.from_numpy(fed).to(self._device))))

@@ -1,0 +1,1 @@
+"""Files of lower precision, and the gates that they must pass."""

@@ -1,0 +1,196 @@
+"""What a file in lower precision loses against the float32 file of the same export, on validation inputs."""
+
+import time
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...models.errors import InputError
+from ...trainer.accuracy import ranks
+from ...trainer.progress import progress
+from ..proof.accuracy import Share, top_k
+from ..proof.held_out import HeldOut
+from ..proof.parity import Parity, ParityReport
+from ..runtime import Array, Model, Outputs
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be lost.
+
+    Attributes:
+        max_top1_drop: Top-1 accuracy, in percentage points.
+        max_top5_drop: Top-5 accuracy, in percentage points.
+        max_flips: Inputs with another best class; ``None`` is no limit.
+    """
+
+    max_top1_drop: float
+    max_top5_drop: float
+    max_flips: int | None
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None and not value >= 0:
+                raise InputError(f"--{name.replace('_', '-')}: {value} found, expected 0 or more")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One of the two files on the validation inputs.
+
+    Attributes:
+        top1: Accuracy of its logits.
+        top5: The same for the five best; ``None`` with fewer than five classes.
+        images_per_second: Through the runtime; decoding and layout are not counted.
+    """
+
+    top1: Share
+    top5: Share | None
+    images_per_second: float
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """A file in lower precision beside the float32 file, on the same inputs, prepared alike, in the same minutes.
+
+    Attributes:
+        precision: Of the lower file.
+        data: Where the inputs come from.
+        full: The float32 file.
+        lower: The other one.
+        tests: By ``top1`` and ``top5``: McNemar's exact test of the two; see `mcnemar`, ``first`` is the float32 file.
+        agreement: The answers of both, with every flip; its reference is the float32 file.
+        most_predicted: The class that the lower file predicts most.
+        most_predicted_share: In how many of the inputs, as a share.
+        settings: Runtime, provider and threads.
+        limits: What may be lost.
+    """
+
+    precision: str
+    data: str
+    full: Measured
+    lower: Measured
+    tests: dict[str, dict[str, Any]]
+    agreement: ParityReport
+    most_predicted: str
+    most_predicted_share: float
+    settings: dict[str, Any]
+    limits: Limits
+
+    @property
+    def top1_drop(self) -> float:
+        """What top-1 loses, in percentage points."""
+        return 100 * (self.full.top1.value - self.lower.top1.value)
+
+    @property
+    def top5_drop(self) -> float | None:
+        """What top-5 loses, in percentage points."""
+        if self.full.top5 is None or self.lower.top5 is None:
+            return None
+        return 100 * (self.full.top5.value - self.lower.top5.value)
+
+    @property
+    def flips(self) -> int:
+        """Inputs with another best class, ties among them."""
+        return self.agreement.n - self.agreement.equal_top1
+
+    @property
+    def passed(self) -> bool:
+        """Whether the file may be deployed."""
+        return not self.exceeded()
+
+    def exceeded(self) -> list[str]:
+        """The limits that are not kept, as text."""
+        limits, found = self.limits, []
+        if self.agreement.not_finite:
+            found.append(f"{self.agreement.not_finite} inputs have NaN or infinite logits")
+        for k, drop, limit in ((1, self.top1_drop, limits.max_top1_drop), (5, self.top5_drop, limits.max_top5_drop)):
+            if drop is not None and drop > limit:
+                found.append(f"top-{k} drops by {drop:.2f} points (allowed {limit:g})")
+        if limits.max_flips is not None and self.flips > limits.max_flips:
+            found.append(f"{self.flips} best classes flip (allowed {limits.max_flips})")
+        return found
+
+    def failure(self) -> str:
+        """What is wrong, in one line, with what else was measured."""
+        full, lower, p = self.full.top1, self.lower.top1, self.tests["top1"]["p"]
+        return (
+            f"{self.precision}: {'; '.join(self.exceeded())}. On {full.n} validation inputs top-1 is "
+            f"{100 * lower.value:.2f} %, that of fp32 {100 * full.value:.2f} % (McNemar p = {p:.2g}); {self.flips} "
+            f"best classes flip; class {self.most_predicted!r} takes {self.most_predicted_share:.0%} of the predictions"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole report as JSON values."""
+        drops = {"top1_drop": self.top1_drop, "top5_drop": self.top5_drop, "flips": self.flips, "passed": self.passed}
+        return asdict(self) | drops | {"agreement": self.agreement.to_dict()}
+
+    def summary(self) -> dict[str, Any]:
+        """The report without the list of flips, as JSON values."""
+        return self.to_dict() | {"agreement": self.agreement.summary()}
+
+
+def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int, limits: Limits) -> GateReport:
+    """Run the float32 file and a lower one over validation inputs, batch by batch in turn.
+
+    Raises:
+        InputError: Not one input could be read.
+    """
+    from ...trainer.sweep.scoring import mcnemar
+
+    labels = full.metadata.labels
+    sides = (_Side(full), _Side(lower))
+    agreement = Parity(lower.path.name, labels, tolerance=0.0, exact=False, against="the float32 file")
+    with progress("Measuring precision", len(validation), "inputs") as advance:
+        batches = validation.batches(batch_size)
+        first = next(batches, None)
+        if first is None:
+            raise InputError(f"{validation.name}: none of the {len(validation)} validation inputs could be read")
+        for model in (full, lower):
+            model.run(first.inputs)  # warm up
+        for batch in chain([first], batches):
+            answers = [side.run(batch.inputs, batch.labels) for side in sides]
+            agreement.add(batch.ids, *answers)
+            advance(len(batch.ids))
+    counts = np.bincount(np.concatenate(sides[1].best))
+    ranks_full, ranks_lower = (torch.from_numpy(np.concatenate(side.ranks)) for side in sides)
+    return GateReport(
+        precision=lower.metadata.precision,
+        data=validation.name,
+        full=sides[0].measured(),
+        lower=sides[1].measured(),
+        tests={f"top{k}": mcnemar(ranks_full, ranks_lower, k) for k in (1, 5) if k <= len(labels)},
+        agreement=agreement.report(),
+        most_predicted=labels[counts.argmax()],
+        most_predicted_share=float(counts.max() / counts.sum()),
+        settings=lower.settings,
+        limits=limits,
+    )
+
+
+class _Side:
+    """One of the two files while it is measured."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._seconds = model, 0.0
+        self.ranks: list[Array] = []
+        self.best: list[Array] = []
+
+    def run(self, inputs: Array, labels: Array) -> Outputs:
+        fed = self._model.feed(inputs)
+        start = time.perf_counter()
+        outputs = self._model.answer(fed)
+        self._seconds += time.perf_counter() - start
+        self.ranks.append(ranks(outputs.logits, labels))
+        self.best.append(outputs.topk_indices[:, 0])
+        return outputs
+
+    def measured(self) -> Measured:
+        found, classes = np.concatenate(self.ranks), len(self._model.metadata.labels)
+        top1 = top_k(found, 1, classes)
+        if top1 is None:
+            raise ValueError("a classifier without classes")
+        return Measured(top1, top_k(found, 5, classes), len(found) / self._seconds)

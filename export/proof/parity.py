@@ -1,0 +1,252 @@
+"""Proof that an exported file answers as the Python module does, on real inputs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...trainer.accuracy import ranks
+from ..runtime import Array, Outputs
+
+TOLERANCE = 1e-3
+EXCUSED = ("tie", "within tolerance")
+
+
+@dataclass(frozen=True)
+class Flip:
+    """An input for which the two answers differ.
+
+    Attributes:
+        id: The sample.
+        kind: ``top1``, or ``topk`` where the set of the k best differs.
+        reference: Names of the classes in the Python module's answer that the file does not give.
+        candidate: Names of those that the file gives in their place.
+        margin: How far the former lead the latter, in logits of the Python module.
+        verdict: ``tie`` (margin 0), ``within tolerance``, ``rounded to a tie`` (the file's own logits of both are
+            equal), or ``different``.
+    """
+
+    id: str
+    kind: Literal["top1", "topk"]
+    reference: tuple[str, ...]
+    candidate: tuple[str, ...]
+    margin: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ParityReport:
+    """How a file's answers compare to the Python module's.
+
+    Attributes:
+        name: The file.
+        against: Whose answers the file's are compared with, as a rule the Python module's.
+        n: Inputs compared.
+        k: Size of the compared top-k set.
+        exact: Whether the file computes what the Python module does. One in lower precision does not: flips and
+            differences are reported, and judged by a `GateReport`.
+        tolerance: In logits: a flip on a smaller margin is excused.
+        allowed_difference: The largest difference of a logit that passes.
+        max_abs_difference: Largest absolute difference of a logit.
+        mean_abs_difference: Mean absolute difference of the logits.
+        max_score_difference: Largest absolute difference of a score or probability.
+        largest_logit: Largest absolute logit of the Python module.
+        equal_top1: Inputs with the same best class.
+        equal_topk: Inputs with the same set of k best classes.
+        batches: By batch size (1, 2, 7, and those of the comparison itself), the largest difference of a logit.
+        inconsistent: Inputs whose ``topk_indices`` do not follow from the file's own logits and the rule for ties.
+        not_finite: Inputs with NaN or infinite logits in either.
+        flips: Every flip.
+    """
+
+    name: str
+    against: str
+    n: int
+    k: int
+    exact: bool
+    tolerance: float
+    allowed_difference: float
+    max_abs_difference: float
+    mean_abs_difference: float
+    max_score_difference: float
+    largest_logit: float
+    equal_top1: int
+    equal_topk: int
+    batches: dict[int, float]
+    inconsistent: int
+    not_finite: int
+    flips: tuple[Flip, ...]
+
+    @property
+    def different(self) -> tuple[Flip, ...]:
+        """The flips that are neither ties nor within tolerance."""
+        return tuple(flip for flip in self.flips if flip.verdict not in EXCUSED)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the file may be deployed."""
+        worst = max(self.max_abs_difference, self.max_score_difference, *self.batches.values())
+        equal = worst <= self.allowed_difference and not self.different
+        return (equal or not self.exact) and not (self.inconsistent or self.not_finite)
+
+    def failure(self) -> str:
+        """What is wrong, in one line."""
+        if not self.exact:
+            return (
+                f"{self.name}: of {self.n} held-out inputs, {self.not_finite} have NaN or infinite logits and "
+                f"{self.inconsistent} a top-k against their own logits"
+            )
+        worst = max(self.max_abs_difference, *self.batches.values())
+        named = ", ".join(f"{flip.id} (margin {flip.margin:.3g})" for flip in self.different[:3])
+        return (
+            f"{self.name} does not answer as {self.against} on {self.n} held-out inputs: "
+            f"{len(self.different)} flips beyond the tolerance of {self.tolerance:g}{': ' + named if named else ''}; "
+            f"largest difference {worst:.3g} (allowed {self.allowed_difference:.3g}); {self.inconsistent} top-k "
+            f"outputs against the logits; {self.not_finite} not finite"
+        )
+
+    @property
+    def flipped(self) -> int:
+        """How many inputs have a flip of any kind."""
+        return len({flip.id for flip in self.flips})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole report as JSON values."""
+        return asdict(self) | {"passed": self.passed}
+
+    def summary(self) -> dict[str, Any]:
+        """The report without the list of flips, counts as shares, as JSON values."""
+        return {
+            "n": self.n,
+            "k": self.k,
+            "exact": self.exact,
+            "tolerance": self.tolerance,
+            "max_abs_difference": self.max_abs_difference,
+            "mean_abs_difference": self.mean_abs_difference,
+            "top1_equal": self.equal_top1 / self.n,
+            "topk_equal": self.equal_topk / self.n,
+            "flips": self.flipped,
+            "flips_different": len(self.different),
+            "passed": self.passed,
+        }
+
+
+class Parity:
+    """Compares batch by batch.
+
+    Args:
+        name: The file that is compared.
+        labels: The class names, in the order of the logits.
+        tolerance: See `ParityReport`.
+        allowed: The largest difference of a logit that passes; ``None`` takes the tolerance, times the largest logit
+            where that is above 1.
+        exact: See `ParityReport`.
+        against: See `ParityReport`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        labels: Sequence[str],
+        tolerance: float = TOLERANCE,
+        *,
+        allowed: float | None = None,
+        exact: bool = True,
+        against: str = "the Python module",
+    ) -> None:
+        self._name, self._labels, self._tolerance, self._allowed = name, labels, tolerance, allowed
+        self._exact, self._against = exact, against
+        self._n = self._k = self._equal_top1 = self._equal_topk = self._inconsistent = self._not_finite = 0
+        self._max = self._max_score = self._largest = self._sum = 0.0
+        self._cells = 0
+        self._flips: list[Flip] = []
+        self._batches: dict[int, float] = {}
+
+    def add(self, ids: Sequence[str], reference: Outputs, candidate: Outputs) -> None:
+        """Compare the answers to one batch."""
+        finite = np.isfinite(reference.logits).all(1) & np.isfinite(candidate.logits).all(1)
+        self._n += len(ids)
+        self._k = reference.topk_indices.shape[1]
+        self._not_finite += int((~finite).sum())
+        self._inconsistent += int((~follows_logits(candidate)).sum())
+        self._differences(reference.rows(finite), candidate.rows(finite))
+        self.add_batch_size(reference, candidate)
+        same_top1 = reference.topk_indices[:, 0] == candidate.topk_indices[:, 0]
+        same_topk = (np.sort(reference.topk_indices) == np.sort(candidate.topk_indices)).all(1)
+        self._equal_top1 += int(same_top1.sum())
+        self._equal_topk += int(same_topk.sum())
+        for row in np.flatnonzero(finite & ~(same_top1 & same_topk)).tolist():
+            self._flip(ids[row], reference.rows(row), candidate.rows(row))
+
+    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> None:
+        """Note the largest difference at the size of this batch."""
+        size, difference = len(reference.logits), np.abs(reference.logits - candidate.logits).max()
+        self._batches[size] = max(self._batches.get(size, 0.0), float(difference))
+
+    def report(self) -> ParityReport:
+        """What was found so far."""
+        return ParityReport(
+            name=self._name,
+            against=self._against,
+            n=self._n,
+            k=self._k,
+            exact=self._exact,
+            tolerance=self._tolerance,
+            allowed_difference=self._tolerance * max(1.0, self._largest) if self._allowed is None else self._allowed,
+            max_abs_difference=self._max,
+            mean_abs_difference=self._sum / max(1, self._cells),
+            max_score_difference=self._max_score,
+            largest_logit=self._largest,
+            equal_top1=self._equal_top1,
+            equal_topk=self._equal_topk,
+            batches=self._batches,
+            inconsistent=self._inconsistent,
+            not_finite=self._not_finite,
+            flips=tuple(self._flips),
+        )
+
+    def _differences(self, reference: Outputs, candidate: Outputs) -> None:
+        if not len(reference.logits):
+            return
+        difference = np.abs(reference.logits.astype(np.float64) - candidate.logits)
+        scores = np.abs(reference.topk_scores - candidate.topk_scores)
+        self._max = max(self._max, float(difference.max()))
+        self._max_score = max(self._max_score, float(scores.max()))
+        if reference.probabilities is not None and candidate.probabilities is not None:
+            everywhere = np.abs(reference.probabilities - candidate.probabilities)
+            self._max_score = max(self._max_score, float(everywhere.max()))
+        self._largest = max(self._largest, float(np.abs(reference.logits).max()))
+        self._sum += float(difference.sum())
+        self._cells += difference.size
+
+    def _flip(self, sample: str, reference: Outputs, candidate: Outputs) -> None:
+        """Note the flips of one row: of the best class, and of the set of the k best."""
+        mine, other = reference.topk_indices.tolist(), candidate.topk_indices.tolist()
+        pairs: list[tuple[Literal["top1", "topk"], list[int], list[int]]] = [
+            ("top1", mine[:1], other[:1]),
+            ("topk", [index for index in mine if index not in other], [index for index in other if index not in mine]),
+        ]
+        for kind, lost, gained in pairs:
+            if lost != gained:
+                margin = float(reference.logits[lost].max() - reference.logits[gained].min())
+                verdict = "different"
+                if margin <= self._tolerance:
+                    verdict = "tie" if margin == 0 else "within tolerance"
+                elif candidate.logits[lost].max() == candidate.logits[gained].min():
+                    verdict = "rounded to a tie"
+                before, after = (tuple(self._labels[index] for index in indices) for indices in (lost, gained))
+                self._flips.append(Flip(sample, kind, before, after, margin, verdict))
+
+
+def follows_logits(outputs: Outputs) -> Array:
+    """Which rows have the ``topk_indices`` that their logits and the rule for ties ask for: ``(N,)`` bool."""
+    indices = outputs.topk_indices
+    scores = np.take_along_axis(outputs.logits, indices, axis=1)
+    falling = (scores[:, :-1] > scores[:, 1:]) | (
+        (scores[:, :-1] == scores[:, 1:]) & (indices[:, :-1] < indices[:, 1:])
+    )
+    # k answers in falling order, of which the last is the k-th of all: they are the k best.
+    last = ranks(outputs.logits, indices[:, -1])
+    follows: Array = falling.all(1) & (last == indices.shape[1] - 1)
+    return follows

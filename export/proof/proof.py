@@ -1,0 +1,170 @@
+"""Run every written file on held-out inputs beside the Python module: parity and accuracy in one pass."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...models.errors import InputError
+from ...trainer.accuracy import ranks
+from ...trainer.features.feature_set import FeatureSet
+from ...trainer.progress import progress
+from ..classifier import Classifier
+from ..errors import ParityError
+from ..metadata import FEATURES, FLOAT32, Metadata
+from ..runtime import Array, Model, Outputs
+from .accuracy import Share, top_k
+from .held_out import Batch, HeldOut, HeldOutImages
+from .parity import Parity, ParityReport
+from .reference import PYTHON, Recorder
+
+BATCH_SIZES = (1, 2, 7)
+FEATURE_ROWS = 1024
+MODULE_IMAGES = 16
+FEATURE_TOLERANCE = 1e-2
+FEATURE_IMAGES = 8
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was measured of one written file.
+
+    Attributes:
+        parity: Against the Python module.
+        top1: Accuracy of the file's own logits.
+        top5: The same for the five best; ``None`` where there are fewer classes.
+        settings: Runtime, provider and threads.
+    """
+
+    parity: ParityReport
+    top1: Share
+    top5: Share | None
+    settings: dict[str, Any]
+
+
+def prove(
+    classifier: Classifier,
+    models: Mapping[str, Model],
+    held_out: HeldOut,
+    batch_size: int,
+    tolerance: float,
+    recorder: Recorder,
+) -> dict[str, Proof]:
+    """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
+
+    Args:
+        classifier: The Python module.
+        models: The opened files, by their names in the bundle.
+        held_out: Labelled inputs.
+        batch_size: Images a run; of features, which are small, at least 1024 rows are run at once.
+        tolerance: See `ParityReport`.
+        recorder: Sees every batch, with the logits of the Python module and of the files in lower precision.
+
+    Returns:
+        What was measured, by file name.
+
+    Raises:
+        ParityError: A file differs beyond the tolerance; one in lower precision may differ, but must be finite.
+        InputError: Not one input could be read.
+    """
+    measured = {name: _Measured(name, model, tolerance) for name, model in models.items()}
+    metadata = next(iter(models.values())).metadata
+    size = max(batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(batch_size)
+    classifier.to(memory_format=torch.channels_last)
+    with progress("Comparing files", len(held_out), "inputs") as advance:
+        read = 0
+        for batch in held_out.batches(size):
+            reference = python_outputs(classifier, metadata, batch.inputs)
+            if not read:
+                _try_batch_sizes(metadata, batch, reference, list(measured.values()))
+            read += len(batch.ids)
+            answers = {name: one.add(batch, reference) for name, one in measured.items()}
+            rounded = {name: logits for name, logits in answers.items() if not measured[name].exact}
+            recorder.add(batch, {PYTHON: reference.logits} | rounded)
+            advance(len(batch.ids))
+    if not read:
+        raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
+    proofs = {name: one.proof(len(metadata.labels)) for name, one in measured.items()}
+    for proof in proofs.values():
+        if not proof.parity.passed:
+            raise ParityError(proof.parity.failure(), proof.parity)
+    return proofs
+
+
+class _Measured:
+    """One file while it is compared."""
+
+    def __init__(self, name: str, model: Model, tolerance: float) -> None:
+        self.model, self.exact = model, model.metadata.precision == FLOAT32
+        self.parity = Parity(name, model.metadata.labels, tolerance, exact=self.exact)
+        self.ranks: list[Array] = []
+
+    def add(self, batch: Batch, reference: Outputs) -> Array:
+        candidate = self.model.run(batch.inputs)
+        self.parity.add(batch.ids, reference, candidate)
+        self.ranks.append(ranks(candidate.logits, batch.labels))
+        return candidate.logits
+
+    def proof(self, num_classes: int) -> Proof:
+        found = np.concatenate(self.ranks)
+        top1 = top_k(found, 1, num_classes)
+        if top1 is None:
+            raise ValueError("a classifier without classes")
+        return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
+
+
+def _try_batch_sizes(metadata: Metadata, batch: Batch, reference: Outputs, measured: Sequence[_Measured]) -> None:
+    for size in (1,) if metadata.encoded else BATCH_SIZES:
+        rows = np.arange(size) % len(batch.ids)
+        for one in measured:
+            one.parity.add_batch_size(reference.rows(rows), one.model.run(batch.inputs[rows]))
+
+
+@torch.inference_mode()
+def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) -> Outputs:
+    """The Python module's answer to pixels uint8 ``(N, H, W, 3)`` or features ``(N, D)``.
+
+    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU; and of 16 images at
+    once twice as fast as of 64, whose activations are too large for its caches.
+    """
+    tensor = _tensor(metadata, inputs)
+    parts = [classifier(part) for part in tensor.split(len(tensor) if metadata.head_only else MODULE_IMAGES)]
+    return Outputs.of(None if column[0] is None else torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:
+    tensor = torch.from_numpy(inputs)
+    if metadata.input_format == "float-nchw":
+        tensor = tensor.permute(0, 3, 1, 2)
+    return tensor.float() if metadata.input_format in ("float-nchw", FEATURES) else tensor
+
+
+@torch.inference_mode()
+def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet) -> float:
+    """Check on a few images that the backbone that is deployed gives the features that the head was trained on.
+
+    Returns:
+        The largest difference over the largest cached feature.
+
+    Raises:
+        ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less).
+    """
+    few = dataclasses.replace(held_out.images, samples=held_out.images.samples[:FEATURE_IMAGES])
+    row = {sample: index for index, sample in enumerate(cached.ids("test"))}
+    features, _ = cached.arrays("test")
+    worst = 0.0
+    for batch in dataclasses.replace(held_out, images=few, unreadable=[]).batches(FEATURE_IMAGES):
+        known = [index for index, sample in enumerate(batch.ids) if sample in row]
+        expected = features[[row[batch.ids[index]] for index in known]].float()
+        found = classifier.body(_tensor(metadata, batch.inputs[known]))
+        difference = (found - expected).abs().max()
+        worst = max(worst, float(difference / expected.abs().max()))
+    if not worst <= FEATURE_TOLERANCE:
+        raise ParityError(
+            f"{cached.path}: the backbone's features of held-out images differ from the cached ones by {worst:.2%} "
+            f"(allowed {FEATURE_TOLERANCE:.0%}): the head was trained on something else; extract and train again"
+        )
+    return worst

@@ -1,0 +1,61 @@
+"""How near resize and crop inside the graph come to PIL's, which the head was trained with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from ...models.resize import Resize
+from ...trainer.progress import progress
+from ..classifier import Classifier
+from ..metadata import Metadata
+from .held_out import HeldOutImages
+from .parity import Parity, ParityReport
+from .proof import python_outputs
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """Of whole held-out images, resized inside the graph and by PIL.
+
+    Attributes:
+        largest_pixel: Largest difference of a pixel, of 255. PIL rounds to whole pixels, the graph does not.
+        mean_pixel: Mean absolute difference of a pixel.
+        parity: The answers, those behind PIL's resize as the reference; flips are reported and excuse nothing.
+    """
+
+    largest_pixel: float
+    mean_pixel: float
+    parity: ParityReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was measured, as JSON values."""
+        return {
+            "largest_pixel_difference": self.largest_pixel,
+            "mean_pixel_difference": self.mean_pixel,
+            **self.parity.to_dict(),
+        }
+
+
+@torch.inference_mode()
+def compare_with_pil(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float) -> Nearness:
+    """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
+    resize, behind = Resize(metadata.recipe), classifier.without_resize()
+    parity, largest = Parity("resize inside", metadata.labels, tolerance), 0.0
+    means: list[float] = []
+    with progress("Comparing resizes", len(held_out), "images") as advance:
+        for batch in held_out.batches(1):
+            by_pil = metadata.recipe(Image.fromarray(batch.inputs[0]))[None]
+            inside = resize(torch.from_numpy(batch.inputs).permute(0, 3, 1, 2)).permute(0, 2, 3, 1).numpy()
+            difference = np.abs(inside - by_pil)
+            largest = max(largest, float(difference.max()))
+            means.append(float(difference.mean()))
+            parity.add(
+                batch.ids,
+                python_outputs(behind, metadata, by_pil),
+                python_outputs(classifier, metadata, batch.inputs),
+            )
+            advance(1)
+    return Nearness(largest, float(np.mean(means)), parity.report())

@@ -1,0 +1,168 @@
+"""Does a bundle still answer as it did when it was exported, on this machine and with these versions?"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from ...models.environment import versions
+from ...models.errors import InputError
+from ...trainer.features.feature_set import FeatureSet
+from ..bundle.bundle import Bundle
+from ..classifier import TOP_K
+from ..errors import ParityError
+from ..metadata import FLOAT32, Metadata
+from ..runtime import Array, Model, Outputs
+from .held_out import Batch, HeldOut, held_out_features, held_out_images
+from .parity import Parity, ParityReport
+from .proof import BATCH_SIZES
+from .reference import Reference, digest
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found.
+
+    Attributes:
+        bundle: The bundle.
+        data: Where the inputs come from.
+        files: For each file the comparison with the Python module's answers at the export; for one in lower precision
+            with its own, from which it may differ by as much as it then differed from the module's.
+        settings: For each file runtime, provider and threads.
+        changed: Ids of inputs that have other pixels or features here than at the export; they are not compared.
+        versions: Python and packages, here.
+        exported_with: The same at the export.
+    """
+
+    bundle: str
+    data: str
+    files: dict[str, ParityReport]
+    settings: dict[str, dict[str, Any]]
+    changed: list[str]
+    versions: dict[str, str]
+    exported_with: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every file answers as it did."""
+        return all(report.passed for report in self.files.values())
+
+    def check(self) -> None:
+        """Raise a `ParityError` for the first file that does not answer as it did."""
+        for report in self.files.values():
+            if not report.passed:
+                raise ParityError(f"{self.bundle}: {report.failure()}", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as JSON values."""
+        return asdict(self) | {
+            "files": {name: report.to_dict() for name, report in self.files.items()},
+            "passed": self.passed,
+        }
+
+
+def verify(
+    bundle: str | Path | Bundle,
+    *,
+    data: str | Path | FeatureSet | None = None,
+    provider: str = "cpu",
+    batch_size: int = 64,
+    threads: int | None = None,
+) -> Verification:
+    """Check a bundle's hashes, and compare its files with the answers that it carries from its export.
+
+    Args:
+        bundle: A bundle, or its folder.
+        data: The held-out images of the export (for a head alone the feature set), of which those are read whose
+            answers the bundle carries, at most 256; by default the few inputs in the bundle itself.
+        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
+        batch_size: Inputs a run.
+        threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
+
+    Returns:
+        The comparison. It is no error that it failed: see `Verification.check`.
+
+    Raises:
+        InputError: A damaged bundle, a provider that does not run here, no input a run, or none of the export's inputs
+            in ``data``.
+    """
+    if batch_size < 1:
+        raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
+    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    reference = Reference.load(bundle.path)
+    models = {
+        name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
+    }
+    metadata = next(iter(models.values())).metadata
+    parities = {name: _parity(name, model, bundle.manifest["parity"][name]) for name, model in models.items()}
+    changed: list[str] = []
+    compared = 0
+    for batch in _inputs(bundle, reference, metadata, data, metadata.batch_size(batch_size)):
+        same = [row for row, sample in enumerate(batch.ids) if digest(batch.inputs[row]) == reference.digests[sample]]
+        changed += [sample for row, sample in enumerate(batch.ids) if row not in same]
+        ids, inputs = [batch.ids[row] for row in same], batch.inputs[same]
+        for name, model in models.items() if same else ():
+            _compare(parities[name], ids, reference.logits(name, ids), inputs, model)
+        compared += len(same)
+    where = str(bundle.path) if data is None else str(data)
+    if not compared:
+        raise InputError(
+            f"{where}: has none of the {len(reference.digests)} inputs whose answers the bundle carries, or only with "
+            "other pixels; name the held-out images of the export with --data, or leave it out"
+        )
+    return Verification(
+        bundle=bundle.source,
+        data=where,
+        files={name: parity.report() for name, parity in parities.items()},
+        settings={name: model.settings for name, model in models.items()},
+        changed=changed,
+        versions=versions(),
+        exported_with=bundle.manifest["versions"],
+    )
+
+
+def _parity(name: str, model: Model, exported: dict[str, Any]) -> Parity:
+    labels = model.metadata.labels
+    if model.metadata.precision == FLOAT32:
+        return Parity(name, labels, exported["tolerance"], against="the Python module at the export")
+    noise = exported["max_abs_difference"]
+    return Parity(name, labels, noise, allowed=noise, against="it did at the export")
+
+
+def _inputs(
+    bundle: Bundle, reference: Reference, metadata: Metadata, data: str | Path | FeatureSet | None, batch_size: int
+) -> Iterator[Batch]:
+    """Those of the reference's inputs that ``data``, or the bundle itself, holds."""
+    if data is None:
+        for sample, values in reference.inputs.items():
+            yield Batch(values[None], np.zeros(1, np.int64), [sample])
+        return
+    if metadata.head_only:
+        features = held_out_features(data, metadata, metadata.labels)
+        rows = [row for row, sample in enumerate(features.features.ids("test")) if sample in reference.digests]
+        held_out: HeldOut = dataclasses.replace(features, rows=np.array(rows, dtype=np.int64))
+    elif isinstance(data, FeatureSet):
+        raise InputError("--data: a feature set verifies a head alone, name images for a classifier")
+    else:
+        images = held_out_images(data, bundle.manifest, metadata.labels, metadata.prepare)
+        known = [sample for sample in images.images.samples if sample.id in reference.digests]
+        held_out = dataclasses.replace(images, images=dataclasses.replace(images.images, samples=known))
+    yield from held_out.batches(batch_size)
+
+
+def _compare(parity: Parity, ids: list[str], logits: Array, inputs: Array, model: Model) -> None:
+    expected = _outputs(logits)
+    parity.add(ids, expected, model.run(inputs))
+    for size in BATCH_SIZES if not model.metadata.encoded else ():
+        rows = np.resize(np.arange(len(ids)), size)
+        parity.add_batch_size(expected.rows(rows), model.run(inputs[rows]))
+
+
+def _outputs(logits: Array) -> Outputs:
+    """What follows from logits ``(N, C)``: of equal ones the lower index stands first."""
+    indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
+    return Outputs(logits, np.take_along_axis(softmax(logits, axis=1), indices, axis=1), indices)
