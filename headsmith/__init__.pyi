@@ -1,6 +1,5 @@
 from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
-from .export import Bundle, FileInfo, ParityError, export_classifier, graft, open_model, push, verify
-from .export.bundle import file_info
+from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push, verify
 from .models import Backbone, InputError, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier
