@@ -5,20 +5,26 @@ from collections.abc import Sequence
 from typing import Any
 
 Row = dict[str, Any]
-_STATE = ("histories", "best", "diverged", "active")
+_STATE = ("histories", "best", "diverged", "active", "moved", "lowest")
+# A validation loss is lower than another if it is by more than a thousandth.
+_LESS = 1 - 1e-3
 
 
 class Selection:
     """The rows of every epoch and head, and what they decide.
 
     Args:
-        patience: For every head, after how many epochs without a better one it stops.
+        patience: For every head, after how many epochs without progress on validation it stops. A higher score is
+            progress; so is a lower loss, unless every row is named rightly already: the accuracy of a loss that orders
+            scores may fall for many epochs before it rises.
 
     Attributes:
         histories: The rows of every head: ``epoch``, ``loss``, ``seconds`` and, with a validation split, ``val``.
         best: The row of each head's best epoch; empty before the first finite one.
         diverged: Whether a head's loss stopped being finite.
         active: Whether it still improves.
+        moved: The epoch of each head's last progress.
+        lowest: The validation loss there was then, or before.
     """
 
     def __init__(self, patience: Sequence[int]) -> None:
@@ -27,17 +33,32 @@ class Selection:
         self.best: list[Row] = [{} for _ in patience]
         self.diverged = [False] * len(patience)
         self.active = [True] * len(patience)
+        self.moved = [0] * len(patience)
+        self.lowest = [math.inf] * len(patience)
 
     def add(self, head: int, row: Row) -> bool:
         """Note a row of an active head; whether it is that head's best."""
         self.histories[head].append(row)
         self.diverged[head] = not math.isfinite(row["loss"])
-        better = not self.diverged[head] and (not self.best[head] or _merit(row) > _merit(self.best[head]))
+        before = self.best[head]
+        better = not self.diverged[head] and (not before or _merit(row) > _merit(before))
         if better:
             self.best[head] = row
-        waited = row["epoch"] - self.best[head].get("epoch", 0)
+        if not self.diverged[head] and self._progressed(head, before, row):
+            self.moved[head] = row["epoch"]
+        waited = row["epoch"] - self.moved[head]
         self.active[head] = not self.diverged[head] and waited < self.patience[head]
         return better
+
+    def _progressed(self, head: int, before: Row, row: Row) -> bool:
+        """Whether a row is progress over the best one before it."""
+        val: dict[str, Any] | None = row.get("val")
+        if val is None:
+            return True
+        fell = val["loss"] < _LESS * self.lowest[head]
+        if fell:
+            self.lowest[head] = val["loss"]
+        return not before or val["score"] > before["val"]["score"] or (fell and before["val"]["top1"] < 1)
 
     def state(self) -> dict[str, Any]:
         """All of it, as plain values."""
