@@ -1,5 +1,6 @@
-"""A progress line for people: on standard error, only on a terminal, gone when done."""
+"""How far long work is, on standard error: a line that moves and goes on a terminal, a line a minute in a log."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -7,6 +8,9 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+# Seconds between the lines in a log.
+_EVERY = 60.0
 
 
 class Advance(Protocol):
@@ -25,6 +29,20 @@ class _Speed(ProgressColumn):
         return Text(f"{task.speed:,.0f} {self.unit}/s" if task.speed else "")
 
 
+class _Lines:
+    def __init__(self, console: Console, title: str, total: int, unit: str, done: int) -> None:
+        self.console, self.title, self.total, self.unit, self.done = console, title, total, unit, done
+        self.said = time.monotonic()
+
+    def __call__(self, count: int, status: str = "") -> None:
+        self.done += count
+        now = time.monotonic()
+        if now - self.said >= _EVERY:
+            self.said = now
+            line = f"{self.title}: {self.done:,} of {self.total:,} {self.unit}  {status}".rstrip()
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def progress(title: str, total: int, unit: str, *, done: int = 0, shown: bool = True) -> Iterator[Advance]:
     """Show how far a long loop is.
@@ -40,6 +58,9 @@ def progress(title: str, total: int, unit: str, *, done: int = 0, shown: bool = 
         A function to call with how many more are done, and optionally with a few words on how it goes.
     """
     console = Console(stderr=True)
+    if shown and not console.is_terminal:
+        yield _Lines(console, title, total, unit, done)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -48,6 +69,6 @@ def progress(title: str, total: int, unit: str, *, done: int = 0, shown: bool = 
         TextColumn("{task.fields[status]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as display:
+    with Progress(*columns, console=console, transient=True, disable=not shown) as display:
         task = display.add_task(title, total=total, completed=done, status="")
         yield lambda count, status="": display.update(task, advance=count, status=status)

@@ -63,9 +63,9 @@ def place(
         Rows on the device if they fit; otherwise rows that stream to it, from page-locked memory if they take at most
         half of what is free, from where they are if they take more. On a CPU they stay where they are.
     """
-    if device.type == "cpu":
-        return _InMemory(features, labels, "in memory or mapped from the file")
     needed = features.numel() * features.element_size()
+    if device.type == "cpu":
+        return _InMemory(features, labels, f"where they were, not copied: {needed / 1e9:.2f} GB of features")
     free = torch.cuda.mem_get_info(device)[0] - reserved if memory is None else memory
     sizes = f"{needed / 1e9:.2f} GB of features, {max(free, 0) / 1e9:.2f} GB allowed on the device"
     from .gather_kernel import FROM_DEVICE, FROM_HOST, page_locked
