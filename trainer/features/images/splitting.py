@@ -32,8 +32,8 @@ def divide(
 ) -> Division:
     """Carve the splits that the source lacks out of its training rows.
 
-    Rows of one group stay together. What is drawn is a share of every class; where groups hold several classes, a
-    share of the groups. A class too small for that stays in train as a whole.
+    Rows of one group stay together. What is drawn is a share of every class, and of the groups that hold several
+    classes; a class too small for that stays in train as a whole. Where all are, it is a share of the groups.
 
     Args:
         given: ``(N,)`` int8, the split of every row in the source; all 0 (train) where it says none.
@@ -56,23 +56,30 @@ def divide(
     if not missing:
         return Division(given, "the source's own train, val and test", _seen(given, labels, class_names))
     units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
-    strata, by_class = _strata(units, labels[rows])
+    strata = _strata(units, labels[rows])
     drawn, small = _draw(strata, len(missing), share, seed)
-    if not by_class and small.size:
-        raise InputError(
-            f"{len(strata)} different ids or groups in {len(rows)} training rows, too few to carve "
-            f"{' and '.join(missing)} out of train: rows that share one stay together; choose another --id-column or "
-            "--group-column, or give the splits (val=FILE, test=FILE)"
-        )
+    if (strata < 0).any() and (drawn < 0).all():
+        strata = np.full_like(strata, -1)
+        drawn, small = _draw(strata, len(missing), share, seed)
+        if small.size:
+            raise InputError(
+                f"{len(strata)} different ids or groups in {len(rows)} training rows, too few to carve "
+                f"{' and '.join(missing)} out of train: rows that share one stay together; choose another --id-column "
+                "or --group-column, or give the splits (val=FILE, test=FILE)"
+            )
     splits = given.copy()
     for place, split in enumerate(missing):
         splits[rows[(drawn == place)[units]]] = SPLITS.index(split)
-    of = "each class" if by_class else "the groups"
+    mixed = strata < 0
+    of = "the groups" if mixed.all() else "each class"
+    if not mixed.all() and (drawn[mixed] >= 0).any():
+        of += " and of the groups of several classes"
     together = "" if groups is None else ", no group in two splits"
     rule = (
         f"{' and '.join(missing)} carved from train: {share:.2%} of {of}, at least 1, drawn with seed {seed}{together}"
     )
-    kept = [f"{class_names[label]!r}" for label in small] if by_class else []
+    left = set(labels[rows[(drawn >= 0)[units]]].tolist())
+    kept = [f"{class_names[label]!r}" for label in small if label >= 0 and label not in left]
     warnings = [f"too few rows to carve: kept in train as a whole: class {listed(kept)}"] if kept else []
     return Division(splits, rule, warnings + _seen(splits, labels, class_names))
 
@@ -88,13 +95,12 @@ def _check_apart(given: Array, groups: Array) -> None:
         )
 
 
-def _strata(units: Array, labels: Array) -> tuple[Array, bool]:
-    """The class of every unit, and True; or zeros, and False, where a unit has rows of several classes."""
-    first = np.zeros(units.max() + 1, np.int64)
-    first[units[::-1]] = labels[::-1]
-    if (first[units] == labels).all():
-        return first, True
-    return np.zeros_like(first), False
+def _strata(units: Array, labels: Array) -> Array:
+    """The class of every unit, or -1 where it has rows of several classes."""
+    strata = np.zeros(units.max() + 1, np.int64)
+    strata[units] = labels
+    strata[units[strata[units] != labels]] = -1
+    return strata
 
 
 def _draw(strata: Array, missing: int, share: float, seed: int) -> tuple[Array, Array]:
