@@ -117,35 +117,36 @@ def import_(
     overwrite: Overwrite = False,
 ) -> None:
     """Make a feature set of embeddings that exist: .p .pt .npz .npy .safetensors .parquet .arrow, `datasets`."""
-    from ..show import show_feature_set
+    from ..show import console, show_feature_set
     from ..trainer import import_features as run
 
-    show_feature_set(
-        run(
-            files,
-            out=out,
-            features_column=features_column,
-            labels_column=labels_column,
-            id_column=id_column,
-            group_column=group_column,
-            class_names=class_names,
-            dtype=dtype,
-            backbone=backbone,
-            checkpoint=checkpoint,
-            image_size=image_size,
-            preprocessing=preprocessing,
-            layer=layer,
-            drop_background=drop_background,
-            held_out_share=held_out_share,
-            seed=seed,
-            overwrite=overwrite,
-        )
+    made = run(
+        files,
+        out=out,
+        features_column=features_column,
+        labels_column=labels_column,
+        id_column=id_column,
+        group_column=group_column,
+        class_names=class_names,
+        dtype=dtype,
+        backbone=backbone,
+        checkpoint=checkpoint,
+        image_size=image_size,
+        preprocessing=preprocessing,
+        layer=layer,
+        drop_background=drop_background,
+        held_out_share=held_out_share,
+        seed=seed,
+        overwrite=overwrite,
     )
+    show_feature_set(made)
+    if not_read := made.manifest["imported"]["not_read"]:
+        console.print(f"not read: {', '.join(not_read)}", markup=False)
 
 
 @app.command()
 def inspect(
-    features: Annotated[Path, typer.Argument(help="Feature set.")],
+    features: Annotated[Path, typer.Argument(help="Feature set, or a file with features and labels.")],
     json: Json = False,
 ) -> None:
     """Say what is in a feature set; status 1 where something would spoil a training."""

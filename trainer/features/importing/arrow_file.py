@@ -1,6 +1,6 @@
-"""Parquet and Arrow files with a list column."""
+"""Parquet and Arrow files with a list column, or a column for every feature."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....models.errors import InputError
-from .table import Array, Column, Table, block_rows, split_in
-
-Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
+from .numbered_columns import with_matrices
+from .table import Array, Batches, Column, Table, block_rows, split_in
 
 
 def read_arrow(path: Path) -> list[Table]:
@@ -79,7 +78,7 @@ def table_columns(
         kind = _dtype(field.type.value_type if listed else field.type)
         shape = (rows, width) if listed else (rows,)
         found.append(Column(field.name, shape, kind, reader, (class_names or {}).get(field.name)))
-    return found
+    return found if any(len(column.shape) > 1 for column in found) else with_matrices(found, batches)
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 from ....models.errors import InputError
 from ..images.samples import listed
+from .row_splits import says_splits, split_column
 from .table import Column, Table, without_split
 
 _FEATURES = {
@@ -41,12 +42,25 @@ class Chosen:
     labels: Column
     ids: Column | None
     groups: Column | None
+    splits: Column | None
 
     @property
     def names(self) -> dict[str, str]:
         """Role to column name, for the manifest."""
-        roles = {"features": self.features, "labels": self.labels, "ids": self.ids, "groups": self.groups}
+        roles = {
+            "features": self.features,
+            "labels": self.labels,
+            "ids": self.ids,
+            "groups": self.groups,
+            "splits": self.splits,
+        }
         return {role: column.name for role, column in roles.items() if column is not None}
+
+    @property
+    def not_read(self) -> list[str]:
+        """The file's other columns."""
+        used = self.names.values()
+        return [*(column.name for column in self.table.columns if column.name not in used), *self.table.left_out]
 
 
 def choose(table: Table, asked: Names) -> Chosen:
@@ -54,16 +68,18 @@ def choose(table: Table, asked: Names) -> Chosen:
 
     Raises:
         InputError: None fits or several do (the message lists them), a name that is not there, or columns of different
-            length.
+            length, or a column of splits that names none or others than the file.
     """
     features = _find(table, "features", asked.features, _is_features, _FEATURES)
-    rest = [column for column in table.columns if column is not features]
+    splits = split_column(table, features.shape[0], other_than=astuple(asked))
+    rest = [column for column in table.columns if column is not features and column is not splits]
     named = [column for column in rest if column.class_names is not None]
-    found = Table(table.name, table.ids, table.split, named if len(named) == 1 and asked.labels is None else rest)
+    found = replace(table, columns=named if len(named) == 1 and asked.labels is None else rest)
     labels = _find(found, "labels", asked.labels, _is_labels, _LABELS)
     ids = _called(table, asked.ids, "--id-column") if asked.ids else _own_ids(table)
     groups = _called(table, asked.groups, "--group-column") if asked.groups else None
-    chosen = Chosen(table, features, labels, ids, groups)
+    used = splits if splits is not None and says_splits(table, splits) else None
+    chosen = Chosen(table, features, labels, ids, groups, used)
     _check_matrix(chosen)
     _check_lengths(chosen)
     return chosen
@@ -81,9 +97,12 @@ def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], b
     if possible:
         several = listed([str(column) for column in possible], 20)
         raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
-    what = "a matrix (N, D) of floats" if role == "features" else "one whole number or text a row"
+    matrix = "a matrix (N, D) of floats, or columns f0, f1, ... of a table"
+    what = matrix if role == "features" else "one whole number or text a row"
     holds = listed([str(column) for column in table.columns], 20)
-    holds = f"others are {holds}: name them with {flag}" if holds else "it holds nothing else"
+    usable = any(len(column.shape) == (2 if role == "features" else 1) for column in table.columns)
+    todo = f"name them with {flag}" if usable else "write it there"
+    holds = f"others are {holds}: {todo}" if holds else "it holds nothing else"
     raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}")
 
 

@@ -56,8 +56,9 @@ def import_features(
     and hub names. Features are copied some at a time, so they may exceed the memory; nothing in a file is ever run.
 
     Args:
-        files: Files, folders or names, or a single one. A split is what a key or a file's name says
-            (``train_embeddings``, ``test.npz``), or what stands before it: ``train=FILE``.
+        files: Files, folders or names, or a single one. A split is what stands before it (``train=FILE``), else
+            what a column ``split`` says row by row, else what the name of a key, file or folder says
+            (``train_embeddings``, ``test.npz``). A file of labels counts for the array that it is named with.
         out: The feature set to make.
         features_column: Key or column with the features ``(N, D)``; by default the only possible one.
         labels_column: Key or column with the labels ``(N,)``: whole numbers or text.
@@ -206,7 +207,11 @@ class Maker:
             "request": request,
             "backbone": self.backbone,
             "source": None,
-            "imported": {"files": self.files, "columns": {one.table.name: one.names for one in self.chosen}},
+            "imported": {
+                "files": self.files,
+                "columns": {one.table.name: one.names for one in self.chosen},
+                "not_read": list(dict.fromkeys(name for one in self.chosen for name in one.not_read)),
+            },
             "class_names": rows.class_names,
             "splits": self.splits,
             "split_rule": rows.split_rule,

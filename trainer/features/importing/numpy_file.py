@@ -1,6 +1,5 @@
 """numpy's files: ``.npz``, and ``.npy`` with labels beside them. Never a pickle."""
 
-import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -13,11 +12,10 @@ from numpy.lib import format as npy
 
 from ....models.errors import InputError
 from .arrow_file import arrow_columns
+from .labels_files import labels_of
 from .table import Array, Column, Table, block_rows, by_split, slices, split_in
 
-_FEATURE_WORD = re.compile(r"(?<![a-z])(features?|feats?|embeddings?|embeds?|img_emb|emb|x)(?![a-z])", re.IGNORECASE)
 DType = np.dtype[Any]
-_LABEL_WORDS = ("labels", "label", "y", "targets", "target")
 
 
 def read_npz(path: Path) -> list[Table]:
@@ -75,22 +73,18 @@ def _column(name: str, shape: tuple[int, ...], dtype: DType, blocks: Callable[[]
     return Column(name, shape, "str" if dtype.kind == "U" else str(dtype), blocks)
 
 
-def read_npy(path: Path) -> list[Table]:
-    """Map an ``.npy`` of features, and find the labels beside it.
+def read_npy(path: Path, labels: Path | None = None) -> list[Table]:
+    """Map an ``.npy`` of features, with the labels of a file of their own.
 
-    ``x.npy`` goes with ``x_labels.npy``; where the name has a word for features, that is replaced too:
-    ``train_features_3.npy`` with ``train_labels_3.npy``, ``img_emb_0.npy`` with ``metadata_0.parquet``.
+    Args:
+        path: The features.
+        labels: An ``.npy`` of labels or a table with them; by default the file beside the features.
 
     Raises:
         InputError: It is truncated or damaged, holds objects, or has no labels beside it, or several.
     """
     features = open_npy(path, "features")
-    beside = [file for file in labels_beside(path) if file.is_file()]
-    if len(beside) != 1:
-        found = f"several files of labels: {', '.join(map(str, beside))}" if beside else "no labels beside it"
-        names = ", ".join(file.name for file in labels_beside(path)[:4])
-        raise InputError(f"{path}: has {found}; expected one of {names} (one label a row)")
-    (labels,) = beside
+    labels = labels or labels_of(path)
     others = [open_npy(labels, "labels")] if labels.suffix == ".npy" else arrow_columns(labels)
     return [Table(str(path), path.name, split_in(path.stem), [features, *others])]
 
@@ -117,18 +111,3 @@ def open_npy(path: Path, name: str) -> Column:
 def is_labels(path: Path) -> bool:
     """Whether an ``.npy`` file holds one value a row, so that it belongs beside another."""
     return len(open_npy(path, "labels").shape) == 1
-
-
-def labels_beside(path: Path) -> list[Path]:
-    """Where the labels of ``path`` may lie, best known first."""
-    stem = path.stem
-    names = [f"{stem}_labels"]
-    if match := list(_FEATURE_WORD.finditer(stem)):
-        start, end = match[-1].span()
-        names += [f"{stem[:start]}{word}{stem[end:]}" for word in _LABEL_WORDS]
-        places = [path.parent, path.parent / ".." / "metadata"]
-        tables = [place / f"{stem[:start]}metadata{stem[end:]}.parquet" for place in places]
-    else:
-        tables = []
-    files = [path.with_name(f"{name}.npy") for name in names]
-    return [file for file in dict.fromkeys([*files, *tables, path.with_name(f"{stem}.parquet")]) if file != path]

@@ -12,6 +12,7 @@ from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.splitting import divide
 from .choosing import Chosen
+from .row_splits import split_codes
 from .table import Array
 
 
@@ -51,19 +52,32 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
         Labels(f"{one.table.name}: {one.labels.name}", one.labels.read(), one.labels.class_names) for one in chosen
     ]
     names, labels = index_labels(labels_found, class_names)
-    given = np.concatenate([np.full(one.features.shape[0], _code(one), np.int8) for one in chosen])
+    _check_said(chosen)
+    given = np.concatenate([_given(one) for one in chosen])
     ids = pa.concat_arrays([_ids(one) for one in chosen])
     groups = _groups(chosen) if chosen[0].groups is not None else _repeated(ids, given)
     division = divide(given, labels, groups, names, share=share, seed=seed)
-    rows = Rows(names, ids, labels, division.splits, division.rule, division.warnings)
+    by_column = sorted({one.splits.name for one in chosen if one.splits is not None})
+    rule = "; ".join([*(f"split by column {name!r}" for name in by_column), division.rule])
+    rows = Rows(names, ids, labels, division.splits, rule, division.warnings)
     _check_use(rows)
-    leaked = _in_several(rows) if any(one.ids for one in chosen) else []
-    warnings = [f"ids in more than one split: {listed(leaked)}"] if leaked else []
-    return Rows(names, ids, labels, division.splits, division.rule, division.warnings + warnings)
+    if any(one.ids for one in chosen):
+        rows.warnings.extend(_doubts(rows))
+    return rows
 
 
-def _code(chosen: Chosen) -> int:
-    return SPLITS.index(chosen.table.split or "train")
+def _check_said(chosen: Sequence[Chosen]) -> None:
+    silent = [one.table.name for one in chosen if one.table.split is None and one.splits is None]
+    if silent and len(silent) < len(chosen):
+        raise InputError(
+            f"{silent[0]}: says no split while other files do; name each by its split, such as train=FILE test=FILE"
+        )
+
+
+def _given(chosen: Chosen) -> Array:
+    if chosen.splits is not None:
+        return split_codes(chosen.splits)
+    return np.full(chosen.features.shape[0], SPLITS.index(chosen.table.split or "train"), np.int8)
 
 
 def _ids(chosen: Chosen) -> pa.StringArray:
@@ -98,12 +112,16 @@ def _repeated(ids: pa.StringArray, given: Array) -> Array | None:
     return codes * len(SPLITS) + given
 
 
-def _in_several(rows: Rows) -> list[str]:
+def _doubts(rows: Rows) -> list[str]:
+    """What repeated ids have that they should not."""
     codes = _codes(rows.ids)
-    pairs = np.unique(codes * len(SPLITS) + rows.splits) // len(SPLITS)
-    repeated = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
     first = np.unique(codes, return_index=True)[1]
-    return [rows.ids[int(first[code])].as_py() for code in repeated]
+    found = []
+    for values, what in ((rows.splits, "ids in more than one split"), (rows.labels, "ids with more than one class")):
+        several = np.unique(codes[values != values[first][codes]])
+        if several.size:
+            found.append(f"{what}: {listed([rows.ids[int(first[code])].as_py() for code in several])}")
+    return found
 
 
 def _check_use(rows: Rows) -> None:

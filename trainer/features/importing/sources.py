@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ....models.errors import InputError, near
 from ..images.samples import split_called
 from .arrow_file import read_arrow
 from .datasets_folder import read_dataset
+from .labels_files import labels_beside, pairs
 from .numpy_file import is_labels, read_npy, read_npz
 from .safetensors_file import read_safetensors
 from .table import Table, split_in
@@ -28,37 +29,49 @@ READERS: dict[str, Callable[[Path], list[Table]]] = {
     ".feather": read_arrow,
 }
 _PICKLES = (".pkl", ".pickle", ".joblib")
-_NAMED = re.compile(r"(train|val|valid|validation|test)=(.+)", re.DOTALL)
 
 
 def open_tables(files: Sequence[str | Path]) -> list[Table]:
     """Open everything that was named, in that order; a folder's files in the order of the numbers in their names.
 
     Raises:
-        InputError: Something is not there or of no known kind, or some say their split and others do not.
+        InputError: Something is not there or of no known kind.
     """
     if not files:
         raise InputError("FILE: none given, expected at least one file with features")
-    found = [(table, file) for name in files for file, split in [_named(name)] for table in _open(file, split)]
-    tables = [table for table, _ in found]
-    silent = [table.name for table in tables if table.split is None]
-    if silent and len(silent) < len(tables):
-        raise InputError(
-            f"{silent[0]}: says no split while other files do; name each by its split, such as train=FILE test=FILE"
-        )
-    return _with_own_ids(tables)
+    named = [_named(name) for name in files]
+    labels = _labels([Path(name).expanduser() for name, _ in named])
+    apart = len({_folder(Path(name)) for name, _ in named}) > 1
+    return _with_own_ids(table for name, split in named for table in _open(name, split, labels, apart=apart))
 
 
 def _named(name: str | Path) -> tuple[str, str | None]:
-    match = _NAMED.fullmatch(str(name))
-    if match is None or Path(name).exists():
+    """What was named, and the split before it."""
+    said, _, file = str(name).partition("=")
+    if not file or Path(name).exists():
         return str(name), None
-    return match[2], split_called(match[1])
+    split = split_called(said)
+    if split is None and Path(file).expanduser().exists():
+        raise InputError(f"{name}: split {said!r} is not known; expected train={file}, or val= or test=")
+    return (str(name), None) if split is None else (file, split)
 
 
-def _open(name: str, split: str | None) -> list[Table]:
+def _labels(files: Sequence[Path]) -> dict[Path, Path | None]:
+    """From each named array of features to the labels that were named with it, and from those to nothing."""
+    arrays = [file for file in files if file.suffix.lower() == ".npy" and file.is_file()]
+    features = [file for file in arrays if not is_labels(file)]
+    beside = {place.resolve() for file in features for place in labels_beside(file)}
+    labels = [file for file in files if file not in features and (file in arrays or file.resolve() in beside)]
+    return {**pairs(features, labels), **dict.fromkeys(labels)}
+
+
+def _open(name: str, split: str | None, labels: Mapping[Path, Path | None], *, apart: bool) -> list[Table]:
+    """What one name stands for; ``apart`` where several folders, or files of several, were named."""
     path = Path(name).expanduser()
-    if path.is_file():
+    if path in labels:
+        beside = labels[path]
+        tables = [] if beside is None else read_npy(path, beside)
+    elif path.is_file():
         tables = _read(path)
     elif path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
         tables = [table for file in _inside(path) for table in _read(file, path)]
@@ -68,11 +81,23 @@ def _open(name: str, split: str | None) -> list[Table]:
         raise InputError(
             f"{name}: no such file or folder, and no OWNER/NAME of a data set on the hub; correct the path"
         )
-    if split is None:
-        return tables
-    if len(tables) > 1 and path.is_file():
-        raise InputError(f"{split}={name}: holds {len(tables)} splits of its own; name the file without {split}=")
-    return [replace(table, split=split) for table in tables]
+    if split is not None:
+        if len(tables) > 1 and path.is_file():
+            raise InputError(f"{split}={name}: holds {len(tables)} splits of its own; name the file without {split}=")
+        return [replace(table, split=split, said=True) for table in tables]
+    own = _said_by_folder(path, apart=apart)
+    return [replace(table, split=table.split or own) for table in tables]
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _said_by_folder(path: Path, *, apart: bool) -> str | None:
+    """The split that a folder's own name says, or a word in it where there are others to tell it from."""
+    if apart and path.exists():
+        return split_in(_folder(path).name)
+    return split_called(path.name) if path.is_dir() else None
 
 
 def _read(path: Path, root: Path | None = None) -> list[Table]:
@@ -82,8 +107,6 @@ def _read(path: Path, root: Path | None = None) -> list[Table]:
     if suffix not in READERS:
         known = ", ".join(READERS)
         raise InputError(f"{path}: files ending in {suffix!r} are not read{near(suffix, READERS)}; expected {known}")
-    if suffix == ".npy" and root is None and is_labels(path):
-        return []  # read beside its features
     tables = READERS[suffix](path)
     if root is None:
         return tables

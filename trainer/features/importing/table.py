@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from ..images.samples import split_called
 
 Array = np.ndarray[Any, Any]
+Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
 BLOCK_BYTES = 8 << 20
 TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
@@ -50,13 +52,17 @@ class Table:
         name: For messages: the file, and the split inside it.
         ids: What goes before ``/row`` in the ids of rows that have none.
         split: ``train``, ``val`` or ``test`` where the file says so.
-        columns: All columns of the file, whether they are of use or not.
+        columns: All columns of the file that may be of use.
+        said: Whether a person said the split: nothing in the file counts against that.
+        left_out: Names of the file's other columns.
     """
 
     name: str
     ids: str
     split: str | None
     columns: list[Column]
+    said: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def block_rows(width: int, itemsize: int) -> int:
@@ -95,10 +101,12 @@ def by_split(columns: Iterable[Column], name: str, ids: str) -> list[Table]:
     groups: dict[str | None, list[Column]] = {}
     for column in columns:
         groups.setdefault(split_in(column.name), []).append(column)
+    others = groups.get(None, [])
     if set(groups) <= {None}:
-        return [Table(name, ids, split_in(Path(ids).stem), groups.get(None, []))]
+        return [Table(name, ids, split_in(Path(ids).stem), others)]
+    left_out = tuple(column.name for column in others)
     return [
-        Table(f"{name}: {split}", f"{ids}/{split}", split, found)
+        Table(f"{name}: {split}", f"{ids}/{split}", split, found, left_out=left_out)
         for split, found in groups.items()
         if split is not None
     ]

@@ -18,6 +18,7 @@ import torch
 from ....models.errors import InputError
 from .table import Array, Column, Table, by_split, slices
 
+_ZIP = b"PK\x03\x04"
 SAFE_WAY = (
     "where you trust it, write it again as tensors: "
     "torch.save({'features': torch.as_tensor(x), 'labels': torch.as_tensor(y)}, 'safe.pt'), or numpy.savez, or "
@@ -49,6 +50,12 @@ def _is_the_papers(columns: list[Column]) -> bool:
 
 def _load(path: Path) -> Any:
     mapped = zipfile.is_zipfile(path)  # files of torch before 1.6 are no zip archives and cannot be mapped
+    with path.open("rb") as file:
+        begun = file.read(len(_ZIP)) == _ZIP
+    if begun and not mapped:
+        raise InputError(
+            f"{path}: {path.stat().st_size:,} bytes, truncated or damaged (it lacks its end); get it again"
+        )
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
