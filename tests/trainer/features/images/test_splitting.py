@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedKFold
 
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet
@@ -90,6 +91,39 @@ def test_a_class_with_a_single_row_stays_in_train_and_that_is_recorded():
         FeatureSet.from_arrays(np.eye(4), [0, 0, 1, 1])
 
 
+def test_a_group_of_two_classes_leaves_the_others_divided_by_class():
+    """One repeated id: every class but for those rows gives its share, as scikit-learn's stratified folds do."""
+    labels = np.arange(1500) % 50
+    groups = np.arange(1500)
+    groups[7] = groups[0]  # classes 0 and 7
+    found = carve(labels, groups)
+    splitter = StratifiedKFold(10)
+    _, fold = next(splitter.split(labels, labels))
+    for code in (1, 2):
+        assert np.bincount(labels[found.splits == code]).tolist() == np.bincount(labels[fold]).tolist() == [3] * 50
+    assert found.splits[7] == found.splits[0]
+    assert "10.00% of each class, at least 1, drawn with seed 0, no group in two splits" in found.rule
+    assert found.warnings == []
+
+
+def test_many_groups_of_several_classes_give_their_share_too():
+    labels = np.r_[np.arange(400) % 2, np.arange(400) % 3]
+    groups = np.r_[np.arange(400), 400 + np.arange(400) // 4]  # single rows, and 100 groups of four rows each
+    found = carve(labels, groups)
+    for code in (1, 2):
+        chosen = found.splits == code
+        assert np.bincount(labels[:400][chosen[:400]]).tolist() == [20, 20]
+        assert len(np.unique(groups[400:][chosen[400:]])) == 10
+    assert "10.00% of each class and of the groups of several classes, at least 1" in found.rule
+
+
+def test_an_id_with_two_classes_is_recorded():
+    ids = [f"i{row}" for row in range(60)]
+    ids[31] = "i0"
+    found = FeatureSet.from_arrays(np.eye(60), np.arange(60) % 3, ids=ids)
+    assert found.manifest["warnings"] == ["ids with more than one class: i0"]
+
+
 def test_what_the_source_says_stays():
     labels, own = np.arange(60) % 3, np.repeat([0, 2], [40, 20])
     found = carve(labels, given_splits=own)
@@ -118,7 +152,7 @@ def test_classes_that_training_does_not_see_are_recorded():
 
 
 def test_ids_in_two_splits_of_the_source_are_recorded():
-    labels = {"train": np.arange(30) % 3, "test": np.arange(6) % 3}
+    labels = {"train": np.arange(30) % 3, "test": np.arange(28, 34) % 3}
     rows = {split: np.random.default_rng(0).normal(size=(len(part), 2)) for split, part in labels.items()}
     ids = {"train": [f"a{row}" for row in range(30)], "test": [f"a{row}" for row in range(28, 34)]}
     found = FeatureSet.from_arrays(rows, labels, ids=ids)

@@ -85,6 +85,12 @@ def test_truncated_files(name, kept):
     refused(rf"{name}: .*(truncated|damaged|holds no).*(get it again|torch.save|name them|nothing else)", name)
 
 
+def test_a_large_torch_file_without_its_end():
+    torch.save({"x": torch.zeros(1500, 64), "y": torch.zeros(1500)}, "x.pt")
+    Path("x.pt").write_bytes(Path("x.pt").read_bytes()[:5000])
+    refused(r"x.pt: 5,000 bytes, truncated or damaged \(it lacks its end\); get it again", "x.pt")
+
+
 def test_a_flipped_byte_inside_an_archive():
     np.savez("x.npz", x=np.zeros((9000, 6)), y=np.arange(9000) % 3)
     content = bytearray(Path("x.npz").read_bytes())
@@ -104,14 +110,6 @@ def test_what_is_not_there():
     refused("empty: holds no file with features, expected some of .p, .pt", "empty")
 
 
-def test_labels_beside_an_array():
-    np.save("img_emb_0.npy", ROWS.features)
-    refused("img_emb_0.npy: has no labels beside it; expected one of img_emb_0_labels.npy", "img_emb_0.npy")
-    np.save("img_emb_0_labels.npy", ROWS.labels)
-    pq.write_table(pa.table({"label": ROWS.labels}), "metadata_0.parquet")
-    refused("several files of labels: img_emb_0_labels.npy, metadata_0.parquet", "img_emb_0.npy")
-
-
 def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
     refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*--features-column", "a.npz")
@@ -125,7 +123,9 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
 
 def test_columns_that_are_missing_or_of_another_shape():
     np.savez("a.npz", y=ROWS.labels)
-    refused(r"has no features \(expected a matrix \(N, D\) of floats\), others are y int64 \(40\)", "a.npz")
+    refused(
+        r"has no features \(expected a matrix \(N, D\) of floats, .*\), others are y int64 \(40\): write it", "a.npz"
+    )
     np.savez("b.npz", x=ROWS.features)
     refused(r"has no labels \(expected one whole number or text a row\), it holds nothing else", "b.npz")
     np.savez("c.npz", x=np.zeros((40, 3, 2), np.float32), y=ROWS.labels)

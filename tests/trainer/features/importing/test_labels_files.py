@@ -1,0 +1,76 @@
+"""An array goes with the labels that were named with it, else with those of its own name, else with the only ones."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headsmith.models import InputError
+from headsmith.trainer import import_features
+
+from .planted import check_aligned, planted
+
+ROWS, MORE = planted(40), planted(40, first=40)
+OTHER = (ROWS.labels + 1) % 5
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("feats.npy", ROWS.features)
+
+
+def labels(*files):
+    """How far the labels are from the planted ones."""
+    found = import_features(files, out="set", overwrite=True)
+    names = np.concatenate([found.arrays(split)[1].numpy() for split in found.splits])
+    rows = np.concatenate([found.arrays(split)[0][:, 0].numpy() for split in found.splits])
+    return set(((names - rows) % 5).astype(int))
+
+
+def test_the_array_s_own_name_wins_over_other_names():
+    np.save("feats_labels.npy", ROWS.labels)
+    np.save("y.npy", OTHER)
+    pq.write_table(pa.table({"label": OTHER}), "metadata.parquet")
+    assert labels("feats.npy") == labels("feats.npy", "feats_labels.npy") == labels(".") == {0}
+
+
+def test_what_was_named_wins_over_all():
+    np.save("feats_labels.npy", ROWS.labels)
+    np.save("y.npy", OTHER)
+    assert labels("feats.npy", "y.npy") == labels("y.npy", "feats.npy") == labels("train=feats.npy", "y.npy") == {1}
+    np.save("whatever.npy", (ROWS.labels + 2) % 5)
+    assert labels("feats.npy", "whatever.npy") == {2}
+
+
+def test_a_table_that_was_named():
+    np.save("labels.npy", ROWS.labels)
+    pq.write_table(pa.table({"label": OTHER}), "metadata.parquet")
+    assert labels("feats.npy", "metadata.parquet") == {1}
+
+
+def test_what_is_not_clear_says_how_to_name_it():
+    np.save("y.npy", OTHER)
+    np.save("labels.npy", ROWS.labels)
+    with pytest.raises(InputError, match=r"several files of labels: labels.npy, y.npy; name the right one") as caught:
+        import_features("feats.npy", out="set")
+    said = re.search("such as headsmith import (.*)$", str(caught.value))
+    assert labels(*shlex.split(said[1])) == {1}
+
+
+def test_several_arrays_and_their_labels():
+    np.save("more_feats.npy", MORE.features)
+    np.save("y.npy", ROWS.labels)
+    np.save("feats_labels.npy", ROWS.labels)
+    np.save("more_y.npy", MORE.labels)
+    found = import_features(sorted(map(str, Path().glob("*.npy"))), out="set")
+    assert check_aligned(found) == set(range(80))
+
+
+def test_no_labels():
+    with pytest.raises(InputError, match=r"no labels beside it; expected one of feats_labels.npy, .* LABELS.npy"):
+        import_features("feats.npy", out="set")

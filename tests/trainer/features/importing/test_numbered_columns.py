@@ -1,0 +1,101 @@
+"""A table with a column for each feature gives the same rows as one with a list column."""
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from headsmith.models import InputError
+from headsmith.trainer import import_features
+
+from .planted import WIDTH, check_aligned, planted
+
+ROWS = planted(60)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def columns(template="f{}", first=0, features=ROWS.features):
+    return {template.format(first + place): values for place, values in enumerate(features.T)}
+
+
+def write(name, **parts):
+    pq.write_table(pa.table(parts), name, row_group_size=11)
+    return name
+
+
+def same_as_a_list(file, **options):
+    expected = import_features(
+        write("list.parquet", x=ROWS.features.tolist(), y=ROWS.labels), out="list", overwrite=True
+    )
+    found = import_features(file, out="set", overwrite=True, **options)
+    assert check_aligned(found) == set(range(60))
+    for split in expected.splits:
+        assert torch.equal(found.arrays(split)[0], expected.arrays(split)[0])
+    return found
+
+
+@pytest.mark.parametrize(("template", "first"), [("f{}", 0), ("dim_{}", 1), ("{}", 0), ("emb.{:03}", 0)])
+def test_numbered_columns_are_a_matrix(template, first):
+    found = same_as_a_list(write("a.parquet", label=ROWS.labels, **columns(template, first)))
+    prefix = template.partition("{")[0]
+    assert found.manifest["imported"]["columns"]["a.parquet"]["features"] == f"{prefix}*"
+    assert found.manifest["imported"]["not_read"] == []
+
+
+def test_numbers_count_not_the_order_of_the_columns():
+    wide = np.random.default_rng(0).normal(size=(60, 12)).astype(np.float32)
+    as_text = dict(sorted(columns(features=wide).items()))  # f0, f1, f10, f11, f2, ...
+    frame = pd.DataFrame({**as_text, "label": ROWS.labels})
+    frame.to_parquet("a.parquet")
+    found = import_features("a.parquet", out="set")
+    rows = torch.cat([found.arrays(split)[0] for split in found.splits]).numpy()
+    assert sorted(map(tuple, rows)) == sorted(map(tuple, wide))
+
+
+def test_folders_of_datasets_and_columns_of_several_dtypes():
+    parts = columns()
+    parts["f1"] = parts["f1"].astype(np.float16)
+    parts["f2"] = np.arange(60)
+    datasets.Dataset.from_dict({**parts, "label": ROWS.labels}).save_to_disk("saved")
+    found = import_features("saved", out="set")
+    assert found.feature_dim == WIDTH
+    assert found.arrays("train")[0][:, 2].tolist() == found.arrays("train")[0][:, 0].tolist()
+
+
+def test_two_runs_are_asked_for_by_their_beginning():
+    file = write("a.parquet", label=ROWS.labels, **columns("clip_{}"), **columns("dino_{}", features=-ROWS.features))
+    with pytest.raises(InputError, match=r"several columns that may be features: clip_\* float32 \(60, 6\), dino_\*"):
+        import_features(file, out="set")
+    for name in ("clip_*", "clip"):
+        assert same_as_a_list(file, features_column=name).manifest["imported"]["not_read"] == ["dino_*"]
+
+
+def test_a_list_column_wins_and_whole_numbers_are_no_features():
+    file = write("a.parquet", x=ROWS.features.tolist(), y=ROWS.labels, score_0=ROWS.features[:, 0], score_1=[0.5] * 60)
+    assert same_as_a_list(file).manifest["imported"]["not_read"] == ["score_0", "score_1"]
+    labels = {"label_0": ROWS.labels, "label_1": np.arange(60)}
+    same_as_a_list(write("b.parquet", **columns(), **labels), labels_column="label_0")
+
+
+def test_a_gap_is_no_matrix_and_the_message_says_what_would_be():
+    parts = columns()
+    del parts["f3"]
+    message = (
+        r"no features \(expected a matrix \(N, D\) of floats, or columns f0, f1, ... of a table\), others are label"
+    )
+    with pytest.raises(InputError, match=message):
+        import_features(write("a.parquet", label=ROWS.labels, **parts), out="set")
+
+
+def test_an_empty_cell_is_a_nan():
+    parts = columns()
+    parts["f4"] = pa.array([*parts["f4"][:33], None, *parts["f4"][34:]])
+    with pytest.raises(InputError, match=r"a.parquet: f\*: NaN or infinite features in row 33"):
+        import_features(write("a.parquet", label=ROWS.labels, **parts), out="set")

@@ -1,0 +1,61 @@
+"""Features with a column for each: ``f0``, ``f1``, ... of a table are one matrix, called ``f*``."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .table import Array, Batches, Column, block_rows
+
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBER = re.compile(r"float\d+|u?int\d+")
+
+
+def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
+    """The columns of a table, those that are numbered without a gap from 0 or 1 put together.
+
+    Of a run of whole numbers only nothing is made: these may be labels.
+
+    Args:
+        columns: All of the table, one value a row each.
+        batches: From column names to the rows in order.
+    """
+    runs: dict[str, dict[int, Column]] = defaultdict(dict)
+    for column in columns:
+        if (match := _NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
+            runs[match[1]].setdefault(int(match[2]), column)
+    found = {prefix: [run[number] for number in sorted(run)] for prefix, run in runs.items() if _is_matrix(run)}
+    used = {column.name for run in found.values() for column in run}
+    matrices = [_matrix(f"{prefix}*", run, batches) for prefix, run in found.items()]
+    return [*matrices, *(column for column in columns if column.name not in used)]
+
+
+def _is_matrix(run: dict[int, Column]) -> bool:
+    first = min(run)
+    floats = any(column.dtype.startswith("float") for column in run.values())
+    return floats and len(run) > 1 and first in (0, 1) and max(run) == first + len(run) - 1
+
+
+def _matrix(name: str, run: Sequence[Column], batches: Batches) -> Column:
+    dtype = np.result_type(*(column.dtype for column in run))
+    names = [column.name for column in run]
+    return Column(name, (run[0].shape[0], len(run)), str(dtype), _Stacked(names, dtype, batches))
+
+
+@dataclass(frozen=True)
+class _Stacked:
+    """The rows of several columns side by side."""
+
+    names: list[str]
+    dtype: "np.dtype[np.generic]"
+    batches: Batches
+
+    def __call__(self) -> Iterator[Array]:
+        for batch in self.batches(self.names):
+            step = block_rows(len(self.names), self.dtype.itemsize)
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
+                columns = [part.column(name).to_numpy(zero_copy_only=False) for name in self.names]
+                yield np.stack(columns, axis=1).astype(self.dtype, copy=False)
