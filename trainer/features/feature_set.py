@@ -170,7 +170,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
         InputError: No folder, no manifest, or one of something else or of a later version.
     """
     if not path.is_dir():
-        raise InputError(f"{path}: no such folder; make a feature set with `headsmith extract IMAGES` or `import FILE`")
+        raise InputError(
+            f"{path}: no such file or folder; make a feature set with `headsmith extract IMAGES` or `import FILE`"
+        )
     if not (path / MANIFEST).is_file():
         made = "expected what `headsmith extract` or `headsmith import` wrote"
         raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; {made}")

@@ -140,7 +140,7 @@ def test_a_missing_manifest_key(copy):
 
 
 def test_missing_and_damaged_parts(copy, tmp_path):
-    with pytest.raises(InputError, match="nothing: no such folder; make a feature set with"):
+    with pytest.raises(InputError, match="nothing: no such file or folder; make a feature set with"):
         FeatureSet.load(tmp_path / "nothing")
     content = data_file(copy).read_bytes()
     for kept in (0, 10, 400, len(content) - 900):
