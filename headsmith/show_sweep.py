@@ -1,8 +1,9 @@
 """What a person sees when a sweep ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 
 LISTED = 20
 _NOT_SHOWN = {"seed"}
+_ANY_WIDTH = 10_000
+_SLIM: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
+_SHORT = {
+    "inverse_temperature": "1/tau",
+    "distribution": "distr.",
+    "art_lambda": "lambda",
+    "top1_mode": "top-1",
+    "softmax_over": "over",
+    "label_smoothing": "smooth",
+    "optimizer": "optim.",
+    "learning_rate": "lr",
+    "weight_decay": "decay",
+    "averaging": "average",
+    "batch_size": "batch",
+}
 
 
 def show_sweep(sweep: "Sweep", as_json: bool) -> None:
@@ -37,28 +53,44 @@ def show_sweep(sweep: "Sweep", as_json: bool) -> None:
 
 
 def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
-    """The best settings, by what varies."""
+    """The best settings, by what varies: a column a setting, or one for all where these are too wide for the screen."""
     losses = {(row["contender"], row["loss"]) for row in rows}
     by_name = len({contender for contender, _ in losses}) == len(losses)
-    columns = ["contender", *(name for name in axes if not (name == "loss" and by_name))]
-    table = Table(title="Settings, the best on validation first; accuracies in %")
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for heading in ("seeds", "val top-1", "val top-5"):
+    shown = [name for name in axes if not (name == "loss" and by_name)]
+    table = _settings_table(rows, {_short(name): [name] for name in shown})
+    needed = console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).minimum
+    if needed <= console.width:
+        return table
+    return _settings_table(rows, {"setting": shown})
+
+
+def _settings_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, Sequence[str]]) -> Table:
+    """A row a setting; a column of several settings names each of them, and wraps between them."""
+    title = "Settings, the best on validation first (*: the winner); accuracies in %"
+    table = Table(title=title, **_SLIM)
+    table.add_column("")
+    table.add_column("contender")
+    for heading, names in columns.items():
+        table.add_column(heading, no_wrap=len(names) == 1)
+    for heading in ("seeds", "val\ntop-1", "val\ntop-5"):
         table.add_column(heading, no_wrap=True)
     for row in rows[:LISTED]:
-        cells = [_cell(row[name]) for name in columns]
-        table.add_row(*cells, _seeds(row), _spread(row, "val_top1"), _spread(row, "val_top5"))
+        cells = [_cell(row, names) for names in columns.values()]
+        mark = "*" if row["chosen"] == "winner" else ""
+        table.add_row(
+            mark, escape(row["contender"]), *cells, _seeds(row), _spread(row, "val_top1"), _spread(row, "val_top5")
+        )
     return table
 
 
 def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     """The chosen setting of every contender, on validation and test."""
-    table = Table(title="What validation chose of each, scored on test once; accuracies in %")
-    table.add_column("contender", overflow="fold", min_width=8)
+    title = "What validation chose, the winner first, scored on test once; accuracies in %"
+    table = Table(title=title, **_SLIM)
+    table.add_column("contender")
     tested = [name for name in ("top1", "top5") if any(row[f"p_{name}"] is not None for row in rows)]
-    results = [f"{split} {name}" for split in ("val", "test") for name in ("top-1", "top-5")]
-    for heading in (*results, *(f"p {name}" for name in tested)):
+    results = [f"{split}\n{name}" for split in ("val", "test") for name in ("top-1", "top-5")]
+    for heading in (*results, *(f"p\n{name.replace('top', 'top-')}" for name in tested)):
         table.add_column(heading, no_wrap=True)
     if tested:
         table.caption = f"p: McNemar's exact test of the best seeds, against {escape(str(baseline))}"
@@ -68,10 +100,23 @@ def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     return table
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:g}" if isinstance(value, float) else escape(str(value))
+def _short(name: str) -> str:
+    return _SHORT.get(name, name)
+
+
+def _cell(row: dict[str, Any], names: Sequence[str]) -> str:
+    """The settings that a row reads."""
+    found = {_short(name): _value(name, row[name]) for name in names if row[name] is not None}
+    if len(names) == 1:
+        return escape("".join(found.values()))
+    return escape(" ".join(f"{name}={value}" for name, value in found.items()))
+
+
+def _value(name: str, value: Any) -> str:
+    """A number with few digits; weights as the command line takes them, without blanks, so that none wraps."""
+    if name == "p_k":
+        return ",".join(weight.removeprefix("0") or "0" for weight in value.split())
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _seeds(row: dict[str, Any]) -> str:

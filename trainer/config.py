@@ -1,14 +1,17 @@
 """The settings of a training run: every default in one place, every value spelt out in the run folder."""
 
 import dataclasses
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self, TypedDict, cast
 
 import yaml
 
 from ..models.errors import InputError, near
 from ..models.files import new_file
+from ..models.heads import HEADS
 from ..models.yaml_file import read_yaml
 
 # Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
@@ -29,6 +32,8 @@ EPOCHS, STEPS = 100, 3000
 PATIENCE, PATIENCE_STEPS = 10, 300
 SCHEDULES = ("constant", "cosine")
 SELECTIONS = ("p_k", "top1", "top5")
+# What stands in a sweep file beside settings.
+SWEEP_KEYS = ("preset", "grids", "final_seeds", "name")
 # The settings in which heads of one bank may differ.
 PER_HEAD = (
     "loss",
@@ -157,6 +162,14 @@ class TrainConfig:
     seed: int = 0
     device: str = "auto"
 
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        """Refuse an unknown setting with the names near it, where the generated ``__init__`` names none."""
+        known = [field.name for field in fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise InputError(no_setting(name, known))
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience", "hidden"):
             if getattr(self, name) is not None or name not in ("epochs", "patience"):
@@ -170,12 +183,21 @@ class TrainConfig:
                 self._check(name, (int, float), lambda value: 0 < value < float("inf"), "a number above 0")
         self._check("seed", int, lambda value: 0 <= value < 2**63, f"0 to {2**63 - 1}")
         self._check("balanced", bool, lambda value: True, "true or false")
+        if self.head not in HEADS:
+            known = ", ".join(HEADS)
+            raise InputError(
+                f"--head: {self.head!r} is not known; expected one of {known}{near(str(self.head), HEADS)}"
+            )
         for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             self._check_known(name, known)
+        if self.p_k is not None:
+            self._check_weights("p_k")
         if isinstance(self.select, str):
             self._check_known("select", SELECTIONS)
-        elif min(self.select, default=-1) < 0 or not sum(self.select) > 0:
-            raise InputError(f"--select: {self.select} found, expected weights of 0 or more, one of them above 0")
+        else:
+            self._check_weights("select")
+            if min(self.select, default=-1) < 0 or not sum(self.select) > 0:
+                raise InputError(f"--select: {self.select} found, expected weights of 0 or more, one of them above 0")
         if self.epochs is not None and self.warmup > self.epochs:
             raise InputError(f"--warmup: {self.warmup} epochs found, expected at most --epochs ({self.epochs})")
 
@@ -190,6 +212,13 @@ class TrainConfig:
         if value not in known:
             raise InputError(
                 f"{flag(name)}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}"
+            )
+
+    def _check_weights(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(
+                f"{flag(name)}: {value!r} found, expected weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
             )
 
     @property
@@ -225,10 +254,27 @@ def read_settings(path: str | Path) -> Settings:
     known = [field.name for field in fields(TrainConfig)]
     if not isinstance(values, dict):
         raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")
-    for name in values:
+    for name, value in values.items():
+        if name in SWEEP_KEYS or _is_axis(name, value):
+            what = f"{name!r} is for a sweep" if name in SWEEP_KEYS else f"{name} is a list of values, {value}"
+            raise InputError(f"{path}: {what}; `headsmith sweep` takes such a file, a single run one value a setting")
         if name not in known:
-            raise InputError(f"{path}: {name!r} is no setting{near(str(name), known)}; expected some of {known}")
+            raise InputError(f"{path}: {no_setting(name, known)}")
     return cast(Settings, {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+
+
+def _is_axis(name: str, value: Any) -> bool:
+    """Whether a file tries several values of a setting; a list of numbers is one value of ``p_k`` and ``select``."""
+    if not isinstance(value, list):
+        return False
+    return name not in ("p_k", "select") or any(isinstance(one, list | str | NoneType) for one in value)
+
+
+def no_setting(name: Any, known: Collection[str]) -> str:
+    """What is said of a key that is no setting, with the names near it or those whose initials it is (``lr``)."""
+    meant = [one for one in known if "".join(word[0] for word in one.split("_")) == name]
+    hint = near(str(name), known) or (f"; did you mean {' or '.join(meant)}?" if meant else "")
+    return f"{name!r} is no setting; expected some of {list(known)}{hint}"
 
 
 def flag(name: str) -> str:

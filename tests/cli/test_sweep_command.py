@@ -1,14 +1,19 @@
 """`headsmith sweep` and presets as a user meets them."""
 
 import json
+import re
+from io import StringIO
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.export import export_classifier
+from headsmith.show_sweep import show_sweep
 from headsmith.trainer import FeatureSet, Run, train
 from headsmith.trainer.presets import preset
+from headsmith.trainer.sweep import sweep
 
 runner = CliRunner()
 
@@ -29,10 +34,39 @@ def test_from_a_file_to_an_exported_classifier(features, tmp_path):
     out = tmp_path / "sweep"
     shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", out, "--device", "cpu")
     assert shown.exit_code == 0, shown.output
-    for words in ("8 heads in 2 banks", "softsort", "val top-1", "test top-5", "p top1", "sweep.csv", "sweep.png"):
+    for words in ("8 heads in 2 banks", "softsort", "accuracies in %", "McNemar", "sweep.csv", "sweep.png"):
         assert words in shown.output
     bundle = export_classifier(out / "best", out=tmp_path / "bundle")
     assert bundle.class_names == FeatureSet.load(features).class_names
+
+
+GRIDS = """
+epochs: 1
+weight_decay: [0, 1e-4]
+final_seeds: [0, 1]
+grids:
+  - {loss: softmax, learning_rate: [1e-2, 5e-2], label_smoothing: [0, .1]}
+  - {name: cross-entropy over the 16 hardest, loss: softsort, p_k: [[1]]}
+  - {loss: splitter_selection, p_k: [[.5, .5], [.25, .75]], inverse_temperature: [.25, .5]}
+"""
+
+
+@pytest.mark.parametrize(("width", "headings"), [(80, ["setting"]), (160, ["p_k", "1/tau", "smooth", "lr", "decay"])])
+def test_no_word_of_a_table_is_broken(features, tmp_path, monkeypatch, width, headings):
+    (tmp_path / "sweep.yaml").write_text(GRIDS)
+    found, screen = sweep(features, out=tmp_path / "sweep", config=tmp_path / "sweep.yaml", device="cpu"), StringIO()
+    monkeypatch.setattr("headsmith.show_sweep.console", Console(file=screen, width=width, soft_wrap=True))
+    show_sweep(found, as_json=False)
+    settings, contenders = screen.getvalue().split("Settings, ")[1].split("What validation chose")
+    assert all(len(line) <= width for line in settings.splitlines())
+    assert "…" not in settings + contenders
+    for row in found.settings:
+        words = [*row["contender"].split(), *(f"{row[f'val_{name}_mean']:.1f}" for name in ("top1", "top5"))]
+        words += {"0.5 0.5": [".5,.5"], "0.25 0.75": [".25,.75"]}.get(row["p_k"], [])
+        assert all(re.search(rf"(?<=[ =]){re.escape(word)}(?=[ ±])", settings) for word in words), words
+    assert all(f" {heading} " in settings for heading in headings)
+    (winner,) = (line for line in settings.splitlines() if line.startswith(" *"))
+    assert found.record["winner"]["contender"].split()[0] in winner
 
 
 def test_json(features, tmp_path):
@@ -47,7 +81,8 @@ def test_a_bad_file_is_one_line_and_status_2(features, tmp_path):
     shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep")
     assert shown.exit_code == 2
     assert shown.stderr.count("\n") == 1
-    assert "'lerning_rate' is no setting; did you mean learning_rate" in shown.stderr
+    assert "'lerning_rate' is no setting" in shown.stderr
+    assert "did you mean learning_rate" in shown.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
 
 

@@ -77,7 +77,8 @@ class Trained:
 def banks_of(points: Sequence[Point], num_classes: int, feature_dim: int) -> list[list[Point]]:
     """Group the heads that may share a pass over the data; within a bank, heads of one loss are neighbours.
 
-    A bank is cut where its weights, gradients, moments, best weights and logits would be more than `NUMBERS`.
+    A bank is cut where its weights, gradients, moments, best weights and logits would be more than `NUMBERS`; LBFGS
+    fits each head alone.
 
     Args:
         points: The heads, their devices resolved.
@@ -89,7 +90,8 @@ def banks_of(points: Sequence[Point], num_classes: int, feature_dim: int) -> lis
         heads = list(group)
         config = heads[0].config
         needed = num_classes * (5 * feature_dim + config.batch_size)
-        size = max(NUMBERS[config.device.partition(":")[0]] // needed, 1)
+        room = NUMBERS[config.device.partition(":")[0]] // needed
+        size = 1 if config.optimizer == "lbfgs" else max(room, 1)
         banks += [heads[start : start + size] for start in range(0, len(heads), size)]
     return banks
 

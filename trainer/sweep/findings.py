@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..config import TrainConfig
+from ..unread import unread
 from .banks import Trained
 from .choosing import Setting
 from .contest import Contest
-from .tables import followers
-from .unread import unread
+from .grid import Point
 
 NOISE, GAP = 0.05, 0.1
 # Below 0 there is nothing to try.
@@ -18,13 +18,21 @@ _NO_AXIS = {"seed"}
 Finding = dict[str, str]
 
 
-def findings_of(heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest) -> list[Finding]:
-    """The doubts about a sweep: ``diverged``, ``edge``, ``baseline-best``, ``noise``, ``overfit``.
+def findings_of(
+    heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]
+) -> list[Finding]:
+    """The doubts about a sweep: ``diverged``, ``edge``, ``no-baseline``, ``baseline-best``, ``noise``, ``overfit``.
+
+    Args:
+        heads: All heads.
+        settings: Their settings.
+        contest: Who won.
+        asked: The heads as the sweep file asks for them, whose defaults are still open: they say what varies.
 
     Returns:
         For each a ``code`` and a ``message``.
     """
-    return [*_diverged(heads), *_edges(settings, contest), *_noise(contest), *_overfit(contest)]
+    return [*_diverged(heads), *_edges(settings, contest, asked), *_noise(contest), *_overfit(contest)]
 
 
 def _diverged(heads: Sequence[Trained]) -> list[Finding]:
@@ -35,22 +43,29 @@ def _diverged(heads: Sequence[Trained]) -> list[Finding]:
     return [_finding("diverged", f"{len(lost)} of {len(heads)} heads, with learning rates {rates}; none can be chosen")]
 
 
-def _edges(settings: Sequence[Setting], contest: Contest) -> list[Finding]:
+def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]) -> list[Finding]:
     winner = contest.winner.setting
     config = winner.best.config
-    rivals = [one for one in settings if one.contender == winner.contender and one.best.config.loss == config.loss]
-    configs = [one.best.config for one in rivals]
+    wanted = [one.config for one in asked if _are_rivals(one.contender, one.config, winner)]
+    rivals = [one for one in settings if _are_rivals(one.contender, one.best.config, winner)]
     enough = winner.mean("score") - _standard_error(winner)
     found = []
-    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config) - followers([vars(rival) for rival in configs])):
-        value, values = getattr(config, name), {getattr(rival, name) for rival in configs}
-        if len(values) > 1 and all(_is_number(one) for one in values):
+    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config).keys()):
+        value, values = getattr(config, name), {getattr(one.best.config, name) for one in rivals}
+        varied = len({getattr(one, name) for one in wanted}) > 1
+        if varied and len(values) > 1 and all(_is_number(one) for one in values):
             flat = any(one.merit[0] >= enough for one in rivals if getattr(one.best.config, name) != value)
             side = _side(name, value, values)
             if side and not flat:
                 message = f"the winner's {name}, {value:g}, is the {side} that was tried; try {_more(side)}"
                 found.append(_finding("edge", message))
     return found
+
+
+def _are_rivals(contender: str, config: TrainConfig, winner: Setting) -> bool:
+    """Whether numbers can be compared: another loss or optimiser has others of its own."""
+    best = winner.best.config
+    return (contender, config.loss, config.optimizer) == (winner.contender, best.loss, best.optimizer)
 
 
 def _standard_error(setting: Setting) -> float:
@@ -77,7 +92,11 @@ def _more(side: str) -> str:
 def _noise(contest: Contest) -> list[Finding]:
     winner = contest.winner
     if contest.baseline is None:
-        return []
+        message = (
+            "softmax is not among the losses, so that nothing says what the winner's is worth; add `loss: softmax`, "
+            "and a grid with p_k [1] and the same m, which is what pruning alone buys"
+        )
+        return [_finding("no-baseline", message)]
     if winner.name == contest.baseline:
         others = len(contest.contenders) > 1
         return [_finding("baseline-best", "no other loss did better than plain cross-entropy")] if others else []
@@ -94,7 +113,7 @@ def _noise(contest: Contest) -> list[Finding]:
 
 def _judged(config: TrainConfig) -> tuple[str, ...]:
     """The accuracies that the criterion is about."""
-    return (config.select,) if isinstance(config.select, str) else ("top1", "top5")
+    return (config.select,) if config.select in ("top1", "top5") else ("top1", "top5")
 
 
 def _overfit(contest: Contest) -> list[Finding]:

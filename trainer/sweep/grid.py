@@ -8,11 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import InputError, near
+from ...models.errors import InputError
 from ...models.yaml_file import read_yaml
-from ..config import TrainConfig
+from ..config import TrainConfig, no_setting
 from ..presets import Preset, load_preset
-from .unread import without_unread
+from ..unread import without_unread
 from .values import HINTS, values_of
 
 COMMON = ("select", "device")
@@ -118,8 +118,7 @@ def _check_keys(given: Mapping[str, Any], further: tuple[str, ...], where: str) 
     known = (*HINTS, *further)
     for key in given:
         if key not in known:
-            hint = near(str(key), known)
-            raise InputError(f"{where}: {key!r} is no setting{hint}; expected some of {', '.join(known)}")
+            raise InputError(f"{where}: {no_setting(key, known)}")
 
 
 def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Point]:
@@ -162,7 +161,7 @@ def _check_common(points: list[Point], where: str) -> None:
         found = list(dict.fromkeys(getattr(point.config, key) for point in points))
         if len(found) > 1:
             raise InputError(f"{where}: {key} is {found[0]!r} and {found[1]!r}, expected one for the whole sweep")
-    if points[0].config.select == "p_k":
+    if points[0].config.select == "p_k" and len({point.config.p_k for point in points}) > 1:
         raise InputError(
             f"{where}: select is 'p_k', by which heads with another p_k cannot be compared; expected top1, top5, or "
             "weights of top-1, top-2, ... such as [.5, 0, 0, 0, .5]"

@@ -9,10 +9,10 @@ from typing import Any
 
 from ...models.files import new_file
 from ..config import TrainConfig
+from ..unread import unread
 from .banks import Trained
 from .choosing import Setting
 from .contest import Contender, Contest, deviation
-from .unread import unread
 
 ACCURACIES = ("top1", "top5", "score")
 FIELDS = tuple(field.name for field in dataclasses.fields(TrainConfig))

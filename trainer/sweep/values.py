@@ -4,8 +4,8 @@ import dataclasses
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from ...models.errors import InputError, near
-from ..config import TrainConfig
+from ...models.errors import InputError
+from ..config import TrainConfig, no_setting
 
 HINTS = {field.name: get_type_hints(TrainConfig)[field.name] for field in dataclasses.fields(TrainConfig)}
 _IN_WORDS = {
@@ -34,7 +34,7 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
         InputError: No such setting, an empty list, or a value of the wrong type.
     """
     if name not in HINTS:
-        raise InputError(f"{where}: {name!r} is no setting{near(name, HINTS)}; expected some of {', '.join(HINTS)}")
+        raise InputError(f"{where}: {no_setting(name, HINTS)}")
     if isinstance(given, list | tuple) and not given:
         raise InputError(
             f"{where}: {shown or name} is an empty list, so that there is nothing to train; give at least one value"

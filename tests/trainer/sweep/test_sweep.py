@@ -155,6 +155,23 @@ def test_banks_are_cut_to_memory_and_the_heads_stay_the_same(digits, found, tmp_
         assert float(ours["val_top1_mean"]) == pytest.approx(float(theirs["val_top1_mean"]), abs=0.3)
 
 
+def test_lbfgs_has_a_bank_for_each_head(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 3, "optimizer": "lbfgs", "loss": ["softmax", "neuralsort"], "p_k": [[1]]}
+    found = sweep(digits, out=tmp_path / "sweep", config=config | {"label_smoothing": [0, 0.1]})
+    assert (found.record["heads"], found.record["banks"]) == (4, 4)
+    alone = train(digits, out=tmp_path / "run", **vars(found.best.config))
+    torch.testing.assert_close(alone.head.weight, found.best.head.weight)
+
+
+def test_heads_of_one_p_k_are_chosen_by_it(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 2, "loss": "softsort", "p_k": [0.5, 0.5], "m": [8, 10], "select": "p_k"}
+    found = sweep(digits, out=tmp_path / "sweep", config=config)
+    val = found.best.record["results"]["val"]
+    logits = found.best.head(digits.arrays("val")[0]).detach().numpy()
+    top2 = top_k_accuracy_score(digits.arrays("val")[1], logits, k=2)
+    assert val["score"] == pytest.approx(0.5 * val["top1"] + 0.5 * top2)
+
+
 def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
     config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
     first = sweep(digits, out=tmp_path / "sweep", config=config).best

@@ -1,5 +1,6 @@
 """What validation chooses, and which doubts a sweep has."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,13 @@ def contest(heads, train=0.5, **tests) -> Contest:
     return Contest(contenders, baseline.contender if baseline else None, "test", {"top1": train})
 
 
+def findings(heads, train=0.5, asked=None, **tests):
+    points = [head.point for head in heads] if asked is None else asked
+    return findings_of(heads, settings_of(heads), contest(heads, train, **tests), points)
+
+
 def codes(heads, train=0.5, **tests):
-    return [finding["code"] for finding in findings_of(heads, settings_of(heads), contest(heads, train, **tests))]
+    return [finding["code"] for finding in findings(heads, train, **tests)]
 
 
 def pair(won, lost, p):
@@ -78,7 +84,7 @@ def test_a_setting_with_a_diverged_seed_is_never_chosen():
 )
 def test_the_edge_of_the_grid(scores, expected):
     heads = [trained(score, learning_rate=rate) for score, rate in zip(scores, (0.01, 0.1, 1.0), strict=True)]
-    found = findings_of(heads, settings_of(heads), contest(heads))
+    found = findings(heads)
     assert [f"the {expected} that was tried" in finding["message"] for finding in found] == [True] * bool(expected)
 
 
@@ -90,14 +96,22 @@ def test_an_edge_is_none_where_another_value_is_as_good(inner, expected):
     assert codes(heads) == expected
 
 
-def test_epochs_that_follow_from_the_batch_are_no_edge():
+def test_what_follows_from_another_setting_is_no_edge():
     sizes = ((64, 750, 0.9), (128, 1500, 0.5), (256, 3000, 0.4))
     heads = [trained(score, batch_size=size, epochs=epochs) for size, epochs, score in sizes]
-    found = findings_of(heads, settings_of(heads), contest(heads))
-    assert ["batch_size" in finding["message"] for finding in found] == [True]
+    asked = [Point("softmax", replace(head.config, epochs=None)) for head in heads]
+    assert ["batch_size" in finding["message"] for finding in findings(heads, asked=asked)] == [True]
+    assert len(findings(heads)) == 2
     assert followers([vars(head.config) for head in heads]) == {"epochs", "patience"}
     more = [*heads, trained(0.3, batch_size=64, epochs=100)]
     assert followers([vars(head.config) for head in more]) == {"patience"}
+
+
+def test_one_optimisers_learning_rate_is_no_edge_of_anothers():
+    heads = [trained(0.9, learning_rate=0.003), trained(0.5, learning_rate=0.15, optimizer="sgd")]
+    assert codes(heads) == []
+    heads.append(trained(0.6, learning_rate=0.03))
+    assert codes(heads) == ["edge"]
 
 
 def test_no_smoothing_at_all_and_seeds_and_words_are_no_edge():
@@ -112,7 +126,7 @@ def test_a_winner_within_noise_of_cross_entropy():
     assert codes(heads, top1=pair(30, 10, 0.002)) == []
     assert codes(heads, top1=pair(10, 30, 0.002)) == ["noise"]  # worse on the test split
     assert codes(heads, top1=pair(20, 10, 0.1), top5=pair(30, 10, 0.002)) == ["noise"]
-    message = findings_of(heads, settings_of(heads), contest(heads, top1=pair(20, 10, 0.1)))[0]["message"]
+    message = findings(heads, top1=pair(20, 10, 0.1))[0]["message"]
     assert message == (
         "the winner is within noise of softmax on the test split: top1 20 rows won and 10 lost (p = 0.1)"
     )
@@ -127,7 +141,12 @@ def test_a_mixed_criterion_is_judged_by_both_accuracies():
 def test_a_baseline_that_nobody_beats():
     assert codes([trained(0.7), trained(0.6, loss="softsort")]) == ["baseline-best"]
     assert codes([trained(0.7)]) == []
-    assert codes([trained(0.7, loss="softsort")]) == []
+
+
+def test_without_plain_cross_entropy_nothing_says_what_a_loss_is_worth():
+    (doubt,) = findings([trained(0.7, loss="softsort")])
+    assert doubt["code"] == "no-baseline"
+    assert "add `loss: softmax`, and a grid with p_k [1] and the same m" in doubt["message"]
 
 
 def test_training_far_above_validation():

@@ -6,10 +6,11 @@ import pytest
 
 from headsmith.models import InputError
 from headsmith.trainer import TrainConfig
+from headsmith.trainer.criterion import resolve
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset
 from headsmith.trainer.sweep.grid import read_plan
-from headsmith.trainer.sweep.unread import unread
+from headsmith.trainer.unread import unread, without_unread
 
 
 def points(config, **keywords):
@@ -69,14 +70,25 @@ def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
     ],
 )
 def test_what_a_loss_does_not_read(change, expected):
-    assert unread(TrainConfig(**change)) - {"norm", "hidden", "momentum"} == expected
+    assert unread(TrainConfig(**change)).keys() - {"norm", "hidden", "momentum"} == expected
 
 
 def test_what_heads_and_optimisers_do_not_read():
-    assert {"norm", "hidden", "momentum"} <= unread(TrainConfig())
+    assert unread(TrainConfig()).keys() >= {"norm", "hidden", "momentum"}
     assert "norm" not in unread(TrainConfig(head="norm_linear"))
     assert "hidden" not in unread(TrainConfig(head="mlp"))
     assert "momentum" not in unread(TrainConfig(optimizer="sgd"))
+
+
+def test_lbfgs_is_not_multiplied_by_what_only_steps_on_batches_read():
+    grid = {"optimizer": ["lbfgs", "adam"], "dropout": [0, 0.1], "balanced": [True, False], "batch_size": [64, 512]}
+    assert Counter(p.config.optimizer for p in points(grid)) == {"lbfgs": 1, "adam": 8}
+
+
+def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
+    config = resolve(TrainConfig(loss="softsort", p_k=(0.5, 0.5), device="cpu"), num_classes=10, rows=100)
+    config.save(tmp_path / "config.yaml")
+    assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unread(config)]
 
 
 def test_several_grids_share_what_stands_beside_them():
@@ -121,8 +133,9 @@ def test_a_preset_alone_is_the_papers_table():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lerning_rate: .1\n", "sweep.yaml: 'lerning_rate' is no setting; did you mean learning_rate.*expected some"),
-        ("grids: [{loss: softmax, sed: 1}]\n", "sweep.yaml: 'sed' is no setting; did you mean seed"),
+        ("lr: .1\n", "sweep.yaml: 'lr' is no setting; expected some of .*; did you mean learning_rate"),
+        ("lerning_rate: .1\n", "sweep.yaml: 'lerning_rate' is no setting; .*did you mean learning_rate"),
+        ("grids: [{loss: softmax, sed: 1}]\n", "sweep.yaml: 'sed' is no setting; .*did you mean seed"),
         ("[]\n", "sweep.yaml: holds an empty list, expected settings"),
         ("- loss: softmax\n", "sweep.yaml: holds a list, .*; put a list of grids under `grids:`"),
         ("", "sweep.yaml: says of no setting what to try"),
@@ -142,7 +155,10 @@ def test_a_preset_alone_is_the_papers_table():
         ("final_seeds: []\n", "sweep.yaml: final_seeds is an empty list"),
         ("final_seeds: five\n", "sweep.yaml: final_seeds is 'five', expected a whole number"),
         ("epochs: [0, 3]\n", "sweep.yaml: --epochs: 0 found, expected a whole number above 0"),
-        ("select: p_k\n", "sweep.yaml: select is 'p_k', by which heads with another p_k cannot be compared"),
+        (
+            "select: p_k\nloss: [softsort]\np_k: [[1], null]\n",
+            "select is 'p_k', by which heads with another p_k cannot",
+        ),
         ("select: [top1, top5]\n", "sweep.yaml: select is 'top1' and 'top5', expected one"),
         ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),

@@ -1,0 +1,62 @@
+"""Settings that somebody chose and that change nothing."""
+
+import pytest
+import yaml
+
+from headsmith.models import InputError
+from headsmith.trainer import TrainConfig
+from headsmith.trainer.criterion import resolve
+from headsmith.trainer.presets import preset
+from headsmith.trainer.unread import refuse_unread
+
+LBFGS = {
+    "dropout": 0.1,
+    "noise": 0.1,
+    "balanced": True,
+    "averaging": 0.9,
+    "warmup": 1,
+    "schedule": "cosine",
+    "batch_size": 8,
+    "momentum": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "reason"),
+    [
+        *(({"optimizer": "lbfgs", name: value}, name, "--optimizer lbfgs") for name, value in LBFGS.items()),
+        ({"hidden": 64}, "hidden", "--head mlp"),
+        ({"norm": "layer"}, "norm", "--head norm_linear"),
+        ({"momentum": 0.5}, "momentum", "--optimizer sgd"),
+        ({"distribution": "cauchy"}, "distribution", "--loss softmax"),
+        ({"m": 4}, "m", "--loss softmax"),
+        ({"loss": "softsort", "distribution": "cauchy"}, "distribution", "sorting networks"),
+        ({"loss": "bitonic", "distribution": "cauchy", "art_lambda": 0.1}, "art_lambda", "logistic_phi"),
+        ({"loss": "softsort", "p_k": (1.0,), "inverse_temperature": 2.0}, "inverse_temperature", "--p-k of top-1"),
+        ({"loss": "softsort", "top1_mode": "sort", "softmax_over": "classes"}, "softmax_over", "--top1-mode sort"),
+    ],
+)
+def test_what_changes_nothing_is_refused(settings, name, reason):
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(InputError, match=rf"^{flag}: .* found, but .*{reason}.*; leave it out$"):
+        refuse_unread(TrainConfig(**settings), settings)
+
+
+def test_what_is_read_is_not_refused():
+    for settings in ({"optimizer": "sgd", "momentum": 0.5}, {"head": "mlp", "hidden": 8}, {"loss": "softsort", "m": 4}):
+        refuse_unread(TrainConfig(**settings), settings)
+
+
+def test_defaults_and_what_a_preset_carries_are_no_wish():
+    refuse_unread(TrainConfig(momentum=0.9), {"momentum"})
+    published = preset("paper/imagenet1k", "softmax")
+    refuse_unread(TrainConfig(**published), {"loss"})
+
+
+def test_the_settings_of_a_run_can_be_given_back(tmp_path):
+    config = resolve(TrainConfig(**preset("paper/imagenet1k", "softmax")), num_classes=10, rows=100)
+    config.save(tmp_path / "config.yaml")
+    names = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    refuse_unread(config, names, {"epochs"})
+    with pytest.raises(InputError, match="^--m: 10 found"):
+        refuse_unread(config, names, {"m"})
