@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from .trainer import Inspection
     from .trainer.features.inspection.inspection import SplitReport
 
+NAMED = 3
+
 
 def show_inspection(found: "Inspection", as_json: bool) -> None:
-    """One line a split, the sanity check, and what is wrong."""
+    """One line a split, its classes, the sanity check, and what is wrong."""
     if as_json:
         show_json(dataclasses.asdict(found))
         return
@@ -26,18 +28,21 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
     for split, report in found.splits.items():
         table.add_row(split, f"{report.rows:,}", _per_class(report), *_values(report))
     console.print(table)
+    for split, report in found.splits.items():
+        if len(set(report.histogram.values())) > 1:
+            console.print(f"{split}, rows a class: {_histogram(report.histogram)}", markup=False)
     near = found.neighbours
     if near is not None:
         console.print(
             f"{near.k} nearest of {near.train_rows:,} training rows: {percent(near.accuracy)} of {near.n:,} "
-            f"{near.split} rows named rightly (always the largest class: {percent(near.chance)})"
+            f"{near.split} rows named rightly (by guessing: {percent(near.chance)})"
         )
     for warning in found.warnings:
         console.print(f"[yellow]note:[/] {escape(warning)}")
     for problem in found.problems:
         console.print(f"[red]problem:[/] {escape(problem)}")
     if not found.problems:
-        console.print("nothing that would spoil a training")
+        console.print(f"nothing that would spoil a training{_notes(len(found.warnings))}")
 
 
 def _per_class(report: "SplitReport") -> str:
@@ -45,7 +50,27 @@ def _per_class(report: "SplitReport") -> str:
     return f"{min(counts):,} to {max(counts):,}"
 
 
+def _histogram(counts: dict[str, int]) -> str:
+    """Every class where they are few; else quartiles, and the classes farthest below and above the median."""
+    ordered = sorted(counts, key=lambda name: counts[name])
+    if len(ordered) <= 2 * NAMED:
+        return _named(ordered, counts)
+    quartiles = [counts[ordered[part * (len(ordered) - 1) // 4]] for part in range(5)]
+    fewest = [name for name in ordered[:NAMED] if counts[name] < quartiles[2]]
+    most = [name for name in ordered[: -NAMED - 1 : -1] if counts[name] > quartiles[2]]
+    ends = [f"; {word} {_named(names, counts)}" for word, names in (("fewest", fewest), ("most", most)) if names]
+    return f"quartiles {' | '.join(f'{count:,}' for count in quartiles)}{''.join(ends)}"
+
+
+def _named(names: list[str], counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({counts[name]:,})" for name in names)
+
+
 def _values(report: "SplitReport") -> list[str]:
     norms = "n/a" if report.norm is None else f"{report.norm[0]:.3g} to {report.norm[2]:.3g}"
     shares = [percent(found.count / report.rows) for found in (report.zero, report.duplicates)]
     return [norms, *shares, f"{report.nan.count:,}", f"{report.infinite.count:,}"]
+
+
+def _notes(count: int) -> str:
+    return f", but {count} note{'s' if count > 1 else ''} above" if count else ""

@@ -1,20 +1,23 @@
 """What is in a feature set, and what of it would spoil a training. Sets that `FeatureSet.load` refuses are told too."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..columns import Columns, read_columns
-from ..feature_set import read_manifest, rows_sha256
-from ..images.samples import SPLITS, listed
+from ..feature_set import FeatureSet, read_manifest
+from ..images.samples import SPLITS
+from .judging import judge
+from .magnitudes import limits
 from .neighbours import Neighbours, sanity
 from .row_scan import Found, Scan, scan
+from .splits import Unanswered, shared_ids, unanswered
+from .written import as_written
 
 Array = np.ndarray[Any, Any]
-LEAK_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -26,20 +29,24 @@ class SplitReport:
         histogram: Class name to its rows, in the order of the classes.
         nan: Rows with a NaN.
         infinite: Rows with an infinite feature.
+        absurd: Rows with a finite feature that is over a million times the usual ones of its column.
         zero: Rows that are zero throughout.
         duplicates: Rows that are equal to an earlier one of the split, zero rows aside.
         unlabelled: Rows whose label is outside of the class names.
         norm: Smallest, mean and largest Euclidean norm of the finite rows; ``None`` where there is none.
+        as_written: Whether the features are those that were written; ``None`` where they are in no folder.
     """
 
     rows: int
     histogram: dict[str, int]
     nan: Found
     infinite: Found
+    absurd: Found
     zero: Found
     duplicates: Found
     unlabelled: Found
     norm: tuple[float, float, float] | None
+    as_written: bool | None
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Inspection:
         empty_classes: Classes without a row.
         leaked_ids: Ids in more than one split.
         leaked_rows: By split, rows that are equal to one of an earlier split, zero rows aside.
+        unanswered: By split, rows of classes that have no training row.
         neighbours: How far nearest neighbours agree with the labels; ``None`` where that cannot be tried.
         problems: What would spoil a training or its measurement.
         warnings: What a person should know.
@@ -72,55 +80,64 @@ class Inspection:
     empty_classes: list[str]
     leaked_ids: Found
     leaked_rows: dict[str, Found]
+    unanswered: dict[str, Unanswered]
     neighbours: Neighbours | None
     problems: list[str]
     warnings: list[str]
 
 
-def inspect_features(features: str | Path) -> Inspection:
+def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     """Read a feature set once, some rows at a time, and describe it.
 
     Args:
-        features: Its folder.
+        features: A feature set, its folder, or a file that `FeatureSet.load` reads.
 
     Raises:
         InputError: It is no feature set, or its files cannot be read at all.
     """
-    path = Path(features)
-    manifest = read_manifest(path)
-    columns = {split: read_columns(path / split) for split in manifest["splits"]}
-    classes = len(manifest["class_names"])
-    scans = {split: scan(found, split) for split, found in columns.items()}
-    reports = {split: _report(scans[split], columns[split], manifest["class_names"]) for split in columns}
-    empty = [name for name in manifest["class_names"] if not any(report.histogram[name] for report in reports.values())]
-    leaked_ids, leaked_rows = _leaked_ids(columns), _leaked_rows(columns, scans)
-    neighbours = sanity(columns, {split: found.finite for split, found in scans.items()}, classes)
-    problems, warnings = _judge(manifest, columns, reports, leaked_ids, leaked_rows)
-    if empty:
-        warnings.append(f"{len(empty)} classes have no row: {listed(empty)}")
-    if neighbours is not None and neighbours.doubtful:
-        warnings.append(
-            f"the {neighbours.k} nearest rows name the class of {neighbours.accuracy:.1%} of {neighbours.n} rows, no "
-            f"more than always naming the largest class ({neighbours.chance:.1%}): are these the labels of these rows?"
+    path, manifest, columns = _opened(features)
+    class_names = manifest["class_names"]
+    beyond = limits(columns.get("train", next(iter(columns.values()))).features)
+    scans = {split: scan(found, split, beyond) for split, found in columns.items()}
+    reports = {
+        split: _report(
+            scans[split], columns[split], class_names, as_written(path, split, manifest, scans[split].digest)
         )
-    return Inspection(
+        for split in columns
+    }
+    shared = shared_ids(columns)
+    found = Inspection(
         path=str(path),
-        classes=classes,
+        classes=len(class_names),
         feature_dim=int(manifest["feature_dim"]),
         dtype=str(manifest["dtype"]),
         backbone=manifest["backbone"] and manifest["backbone"]["spec"],
         split_rule=str(manifest.get("split_rule", "")),
         splits=reports,
-        empty_classes=empty,
-        leaked_ids=leaked_ids,
-        leaked_rows=leaked_rows,
-        neighbours=neighbours,
-        problems=problems,
-        warnings=[*manifest.get("warnings", []), *warnings],
+        empty_classes=[name for name in class_names if not any(one.histogram[name] for one in reports.values())],
+        leaked_ids=Found(len(shared), [], shared[: Found.MOST]),
+        leaked_rows=_leaked_rows(columns, scans),
+        unanswered=unanswered(columns, class_names),
+        neighbours=sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names)),
+        problems=[],
+        warnings=[],
     )
+    problems, warnings = judge(found, manifest, columns)
+    return replace(found, problems=problems, warnings=warnings)
 
 
-def _report(found: Scan, columns: Columns, class_names: list[str]) -> SplitReport:
+def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any], Mapping[str, Columns]]:
+    """Path, manifest and columns; of a folder also those that `FeatureSet.load` refuses."""
+    if not isinstance(features, FeatureSet) and Path(features).is_file():
+        features = FeatureSet.load(features)
+    if isinstance(features, FeatureSet):
+        return features.path, features.manifest, features.columns
+    path = Path(features)
+    manifest = read_manifest(path)
+    return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}
+
+
+def _report(found: Scan, columns: Columns, class_names: list[str], written: bool | None) -> SplitReport:
     labels = columns.labels
     known = (labels >= 0) & (labels < len(class_names))
     first = np.unique(found.hashes, return_index=True)[1]
@@ -131,18 +148,13 @@ def _report(found: Scan, columns: Columns, class_names: list[str]) -> SplitRepor
         histogram=dict(zip(class_names, np.bincount(labels[known], minlength=len(class_names)).tolist(), strict=True)),
         nan=Found.of(found.nan, columns),
         infinite=Found.of(found.infinite, columns),
+        absurd=Found.of(found.absurd, columns),
         zero=Found.of(found.zero, columns),
         duplicates=Found.of(repeated & ~found.zero, columns),
         unlabelled=Found.of(~known, columns),
         norm=found.norm,
+        as_written=written,
     )
-
-
-def _leaked_ids(columns: Mapping[str, Columns]) -> Found:
-    sets = [np.unique(found.names.to_numpy(zero_copy_only=False).astype(object)) for found in columns.values()]
-    names, counts = np.unique(np.concatenate(sets), return_counts=True)
-    leaked = names[counts > 1].tolist()
-    return Found(len(leaked), [], leaked[: Found.MOST])
 
 
 def _leaked_rows(columns: Mapping[str, Columns], scans: Mapping[str, Scan]) -> dict[str, Found]:
@@ -157,39 +169,3 @@ def _leaked_rows(columns: Mapping[str, Columns], scans: Mapping[str, Scan]) -> d
 
 def _order(split: str) -> int:
     return SPLITS.index(split) if split in SPLITS else len(SPLITS)
-
-
-def _judge(
-    manifest: Mapping[str, Any],
-    columns: Mapping[str, Columns],
-    reports: Mapping[str, SplitReport],
-    leaked_ids: Found,
-    leaked_rows: Mapping[str, Found],
-) -> tuple[list[str], list[str]]:
-    """Problems and warnings, in words."""
-    problems, warnings = list[str](), list[str]()
-    for split, report in reports.items():
-        shape, expected = columns[split].features.shape, (manifest["splits"][split], manifest["feature_dim"])
-        if shape != expected:
-            problems.append(f"{split}: features {shape}, the manifest says {expected}")
-        if rows_sha256(columns[split].names, columns[split].labels) != manifest["rows_sha256"].get(split):
-            problems.append(f"{split}: ids and labels are not those that were written, or in another order")
-        for found, what in (
-            (report.nan, "NaN features"),
-            (report.infinite, "infinite features"),
-            (report.unlabelled, "no label among the classes"),
-        ):
-            if found.count:
-                problems.append(f"{split}: {found.count} rows have {what}: {found}")
-        for found, what in ((report.zero, "are zero throughout"), (report.duplicates, "repeat an earlier one")):
-            if found.count:
-                warnings.append(f"{split}: {found.count} rows ({found.count / report.rows:.2%}) {what}: {found}")
-    if leaked_ids.count:
-        problems.append(f"{leaked_ids.count} ids stand in more than one split: {listed(leaked_ids.ids)}")
-    for split, found in leaked_rows.items():
-        share = found.count / reports[split].rows
-        text = f"{split}: {found.count} rows ({share:.2%}) are equal to rows of an earlier split: {found}"
-        (problems if share > LEAK_SHARE else warnings).append(text)
-    if "train" not in reports or sum(map(bool, reports["train"].histogram.values())) < 2:
-        problems.append("train: fewer than two classes have rows")
-    return problems, warnings

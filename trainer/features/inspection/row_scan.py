@@ -1,4 +1,4 @@
-"""One pass over the rows of a split: NaN, infinity, zeros, norms, and a hash of each row."""
+"""One pass over the rows of a split: NaN, infinity, magnitudes, zeros, norms, a hash of each row and of all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,15 +49,19 @@ class Scan:
     Attributes:
         nan: ``(N,)`` bool, whether a feature is NaN.
         infinite: ``(N,)`` bool, whether one is infinite.
+        absurd: ``(N,)`` bool, whether a finite feature is beyond its column's limit.
         zero: ``(N,)`` bool, whether all are zero.
         hashes: ``(N,)`` uint64; equal for equal rows.
+        digest: XXH3-128 of the bytes of all rows, in hexadecimal.
         norm: Smallest, mean and largest norm of finite rows, or ``None``.
     """
 
     nan: Array
     infinite: Array
+    absurd: Array
     zero: Array
     hashes: Array
+    digest: str
     norm: tuple[float, float, float] | None
 
     @property
@@ -66,24 +70,35 @@ class Scan:
         return ~(self.nan | self.infinite)
 
 
-def scan(columns: Columns, name: str) -> Scan:
-    """Read all rows once, some at a time."""
+def scan(columns: Columns, name: str, limits: Array) -> Scan:
+    """Read all rows once, some at a time.
+
+    Args:
+        columns: The rows.
+        name: What progress calls them.
+        limits: ``(D,)``, the largest magnitude that is no damage.
+    """
     features = columns.features
-    nan, infinite = np.zeros(len(features), bool), np.zeros(len(features), bool)
+    nan, infinite, absurd = (np.zeros(len(features), bool) for _ in range(3))
     norms, hashes = np.empty(len(features)), np.empty(len(features), np.uint64)
+    digest, beyond = xxhash.xxh3_128(), torch.from_numpy(limits)
     with progress(f"Reading {name}", len(features), "rows") as advance:
         for rows in _blocks(features):
-            block = features[rows]
+            block = np.ascontiguousarray(features[rows])
+            digest.update(block.data)
+            hashes[rows] = _hashes(block)
             values = torch.from_numpy(block).float()
             norms[rows] = torch.linalg.vector_norm(values, dim=1).numpy()
-            hashes[rows] = _hashes(block)
-            odd = np.flatnonzero(~np.isfinite(norms[rows]))
-            nan[rows][odd] = values[odd].isnan().any(dim=1).numpy()
-            infinite[rows][odd] = values[odd].isinf().any(dim=1).numpy()
+            odd = np.flatnonzero(~(norms[rows] <= limits.min()))  # NaN among them
+            values = values[odd].double()
+            norms[rows][odd] = torch.linalg.vector_norm(values, dim=1).numpy()
+            nan[rows][odd] = values.isnan().any(dim=1).numpy()
+            infinite[rows][odd] = values.isinf().any(dim=1).numpy()
+            absurd[rows][odd] = ((values.abs() > beyond) & values.isfinite()).any(dim=1).numpy()
             advance(len(block))
     usable = norms[~(nan | infinite)]
     norm = (float(usable.min()), float(usable.mean()), float(usable.max())) if usable.size else None
-    return Scan(nan, infinite, norms == 0, hashes, norm)
+    return Scan(nan, infinite, absurd, norms == 0, hashes, digest.hexdigest(), norm)
 
 
 def _blocks(features: Array) -> Iterator[slice]:

@@ -1,11 +1,16 @@
 """What `inspect` tells of a feature set: planted faults, counted by numpy and by hand."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.datasets import load_digits
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from headsmith.cli import app
@@ -82,16 +87,57 @@ def test_what_load_refuses_is_told_with_its_rows(tmp_path):
 
 
 def test_zero_and_repeated_rows(tmp_path):
-    features = digits(tmp_path / "set")
-    change(features.path, "train", 4, 0.0)
-    change(features.path, "train", 6, 0.0)
-    change(features.path, "train", 10, 2.0)
-    change(features.path, "train", 12, 2.0)
-    found = inspect_features(features.path)
+    rows = digits(None)
+    features = {split: rows.arrays(split)[0].numpy().copy() for split in rows.splits}
+    features["train"][[4, 6]] = 0
+    features["train"][[10, 12]] = 2
+    labels = {split: rows.arrays(split)[1] for split in rows.splits}
+    found = inspect_features(FeatureSet.from_arrays(features, labels, out=tmp_path / "set").path)
     report = found.splits["train"]
     assert (report.zero.rows, report.duplicates.rows) == ([4, 6], [12])
     assert found.problems == []
     assert any(text.startswith("train: 2 rows (0.14%) are zero throughout: row 4") for text in found.warnings)
+    shown = runner.invoke(app, ["inspect", str(tmp_path / "set")]).output
+    assert "nothing that would spoil a training, but 2 notes above" in shown
+
+
+@pytest.mark.parametrize("kind", ["imported", "extracted"])
+def test_a_damaged_file_is_told(tmp_path, request, kind):
+    path = tmp_path / "set"
+    if kind == "imported":
+        digits(path)
+    else:
+        shutil.copytree(request.getfixturevalue("tiny_run").record["features"]["path"], path)
+    assert inspect_features(path).problems == []
+    change(path, "val", 1, read_columns(path / "val").features[0])
+    FeatureSet.load(path)  # which does not see it
+    found = inspect_features(path)
+    assert {split: report.as_written for split, report in found.splits.items()} == {
+        "train": True,
+        "val": False,
+        "test": True,
+    }
+    [problem] = found.problems
+    assert problem.startswith("val: features are not those that were written")
+    assert runner.invoke(app, ["inspect", str(path)]).exit_code == 1
+
+
+def test_absurd_magnitudes(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 4)) * (1, 1, 1, 1e8)  # another unit is not absurd
+    rows[:, 0] *= rng.random(300) < 0.1  # nor are columns that are mostly 0
+    features = FeatureSet.from_arrays(rows, np.arange(300) % 3)
+    assert {report.absurd.count for report in inspect_features(features).splits.values()} == {0}
+    changed = features.arrays("train")[0]
+    changed[7, 2], changed[9, 0] = -1e30, 1e7
+    found = inspect_features(features)
+    assert found.splits["train"].absurd.rows == [7, 9]
+    assert found.splits["train"].norm[2] == pytest.approx(1e30)  # whose square no float32 holds
+    names = [features.ids("train")[row] for row in (7, 9)]
+    expected = (
+        f"train: 2 rows have features over 1,000,000 times the usual ones: row 7 ({names[0]}), row 9 ({names[1]})"
+    )
+    assert expected in found.problems
 
 
 def test_leaks(tmp_path):
@@ -110,14 +156,68 @@ def test_leaks(tmp_path):
     assert expected in found.problems
 
 
-def test_labels_of_other_rows_are_doubted(tmp_path):
+def test_labels_of_other_rows_are_a_problem(tmp_path):
     rows = np.sort(DISTINCT)
     wrong = np.random.default_rng(1).permutation(np.arange(len(rows)) % 7)
     features = FeatureSet.from_arrays(PIXELS[rows], wrong, out=tmp_path / "set", held_out_share=0.3)
-    found = inspect_features(features.path)
-    assert found.neighbours.accuracy == pytest.approx(1 / 7, abs=0.05)
-    assert found.neighbours.chance == pytest.approx(1 / 7, abs=0.01)
-    assert "are these the labels of these rows?" in found.warnings[-1]
+    near = inspect_features(features.path).neighbours
+    (x, y), (val, labels) = features.arrays("train"), features.arrays("val")
+    named = KNeighborsClassifier(5, metric="cosine", weights="distance").fit(x, y).predict(val) == labels.numpy()
+    with pytest.warns(UserWarning, match="zero standard deviation"):  # which inspect keeps to itself
+        means = make_pipeline(StandardScaler(), NearestCentroid()).fit(x, y).score(val, labels)
+    p = binomtest(int(named.sum()), len(labels), near.chance, alternative="greater").pvalue
+    assert near.chance == pytest.approx(1 / 7, abs=0.01)
+    assert (near.accuracy, near.p_value, near.means) == pytest.approx((named.mean(), p, means))
+    result = runner.invoke(app, ["inspect", str(features.path)])
+    assert result.exit_code == 1
+    numbers = f"{named.mean():.1%} of {len(labels)} val rows, no better than guessing ({near.chance:.1%}, p = {p:.2g})"
+    assert f"problem: the 5 nearest training rows name the class of {numbers}" in result.output
+    assert f"class means ({means:.1%}): are these the labels of these rows?" in result.output
+
+
+def in_a_mixture(rng):
+    """Fifty classes that overlap: one row in five is named rightly."""
+    labels = np.arange(3000) % 50
+    return rng.normal(size=(3000, 128)) + rng.normal(size=(50, 128))[labels] / 4, labels
+
+
+def in_one_column_of_many(rng):
+    """Two classes whose neighbours are anybody, but whose means differ."""
+    labels = np.arange(3000) % 2
+    return rng.normal(size=(3000, 512)) + 1000 + 0.7 * np.eye(512)[0] * labels[:, None], labels
+
+
+def on_a_line(rng):
+    """One feature: all angles are the same."""
+    labels = np.arange(3000) % 3
+    return 10 + rng.normal(size=(3000, 1)) + labels[:, None], labels
+
+
+def with_a_rare_class(rng):
+    """To name the common class always is right in 19 of 20 rows."""
+    labels = (np.arange(3000) % 20 == 0).astype(int)
+    return rng.normal(size=(3000, 8)) + labels[:, None] * np.eye(8)[0], labels
+
+
+def of_few_rows(rng):
+    """Too few to tell anything from guessing."""
+    return rng.normal(size=(60, 8)), np.arange(60) % 2
+
+
+def of_the_same_row(rng):
+    """Rows that are all equal, three of each class: nothing to learn, but too little to say so."""
+    return np.ones((30, 4)), np.arange(30) // 3
+
+
+@pytest.mark.parametrize(
+    "rows", [in_a_mixture, in_one_column_of_many, on_a_line, with_a_rare_class, of_few_rows, of_the_same_row]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_hard_and_small_sets_are_no_problem(rows, seed):
+    features, labels = rows(np.random.default_rng(seed))
+    found = inspect_features(FeatureSet.from_arrays(features, labels, held_out_share=0.2, seed=seed))
+    assert not found.neighbours.doubtful
+    assert not any("guessing" in text for text in found.problems)
 
 
 def test_classes_without_rows(tmp_path):
@@ -125,6 +225,45 @@ def test_classes_without_rows(tmp_path):
     found = inspect_features(features.path)
     assert found.empty_classes == ["digit 10", "digit 11"]
     assert "2 classes have no row: digit 10, digit 11" in found.warnings
+
+
+@pytest.mark.parametrize(("rows", "status"), [(2, 0), (20, 1)])
+def test_classes_that_no_head_can_answer(tmp_path, rows, status):
+    labels = {"train": np.arange(300) % 3, "val": np.arange(300) % 3, "test": np.arange(300) % 3}
+    labels["val"][:rows] = 3
+    rng = np.random.default_rng(0)
+    features = {split: np.eye(4)[found] + rng.normal(size=(300, 4)) / 99 for split, found in labels.items()}
+    path = FeatureSet.from_arrays(features, labels, out=tmp_path / "set").path
+    text = f"val: {rows} rows ({rows / 300:.2%}) are of classes without a training row, which no head can answer: 3"
+    result = runner.invoke(app, ["inspect", str(path)])
+    assert result.exit_code == status
+    assert f"{'problem' if status else 'note'}: {text}" in result.output
+    assert result.output.count("without a training row") == 1  # though the import has noted it too
+    assert ("nothing that would spoil a training" in result.output) == (not status)
+
+
+def test_the_histogram_of_many_classes_is_a_line(tmp_path):
+    counts = np.arange(100, 0, -1)
+    labels = np.repeat(np.arange(100), counts)
+    features = {"train": np.eye(100)[labels], "val": np.eye(100), "test": np.eye(100)[:3]}
+    splits = {"train": labels, "val": np.arange(100), "test": np.arange(3)}
+    path = FeatureSet.from_arrays(features, splits, out=tmp_path / "set").path
+    lines = runner.invoke(app, ["inspect", str(path)]).output.splitlines()
+    quartiles = " | ".join(map(str, np.percentile(counts, (0, 25, 50, 75, 100), method="lower")))
+    expected = f"quartiles {quartiles}; fewest 99 (1), 98 (2), 97 (3); most 0 (100), 1 (99), 2 (98)"
+    assert f"train, rows a class: {expected}" in lines
+    assert not any(line.startswith("val, rows a class") for line in lines)  # one row each, says the table
+
+
+def test_a_set_in_memory_and_a_file(tmp_path):
+    rows = np.sort(DISTINCT)
+    np.savez(tmp_path / "digits.npz", features=PIXELS[rows].astype(np.float32), labels=LABELS[rows])
+    folder, held = inspect_features(digits(tmp_path / "set").path), inspect_features(digits(None))
+    assert folder == inspect_features(FeatureSet.load(tmp_path / "set"))
+    for found in (held, inspect_features(tmp_path / "digits.npz")):
+        assert found.neighbours == folder.neighbours
+        for split, report in found.splits.items():
+            assert report == replace(folder.splits[split], as_written=None)
 
 
 def test_what_is_no_feature_set(tmp_path):

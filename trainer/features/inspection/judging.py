@@ -1,0 +1,76 @@
+"""What was found in a feature set, judged: what would spoil a training, and what a person should know."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..columns import Columns
+from ..feature_set import rows_sha256
+from ..images.samples import listed
+from .magnitudes import TIMES
+from .neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from .inspection import Inspection, SplitReport
+
+# Less than this share of a split moves its accuracy by less than chance does.
+SPOILT_SHARE = 0.01
+# What `import` notes and what is told here anyway.
+_TOLD = ("ids in more than one split", "classes without a training row")
+
+
+def judge(
+    found: "Inspection", manifest: Mapping[str, Any], columns: Mapping[str, Columns]
+) -> tuple[list[str], list[str]]:
+    """Problems and warnings, in words."""
+    problems, warnings = list[str](), list[str]()
+    warnings += [text for text in manifest.get("warnings", []) if not any(told in text for told in _TOLD)]
+    for split, report in found.splits.items():
+        problems += _of_split(split, report, manifest, columns[split])
+        for rows, what in ((report.zero, "are zero throughout"), (report.duplicates, "repeat an earlier one")):
+            if rows.count:
+                warnings.append(f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}")
+    if found.leaked_ids.count:
+        problems.append(f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}")
+    for split, rows in found.leaked_rows.items():
+        share = rows.count / found.splits[split].rows
+        text = f"{split}: {rows.count} rows ({share:.2%}) are equal to rows of an earlier split: {rows}"
+        (problems if share > SPOILT_SHARE else warnings).append(text)
+    for split, lost in found.unanswered.items():
+        (problems if lost.share > SPOILT_SHARE else warnings).append(f"{split}: {lost}")
+    if "train" not in found.splits or sum(map(bool, found.splits["train"].histogram.values())) < 2:
+        problems.append("train: fewer than two classes have rows")
+    if found.empty_classes:
+        warnings.append(f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}")
+    if found.neighbours is not None and found.neighbours.doubtful:
+        problems.append(_guessing(found.neighbours))
+    return problems, warnings
+
+
+def _of_split(split: str, report: "SplitReport", manifest: Mapping[str, Any], columns: Columns) -> list[str]:
+    problems = []
+    shape, expected = columns.features.shape, (manifest["splits"][split], manifest["feature_dim"])
+    if shape != expected:
+        problems.append(f"{split}: features {shape}, the manifest says {expected}")
+    if rows_sha256(columns.names, columns.labels) != manifest["rows_sha256"].get(split):
+        problems.append(f"{split}: ids and labels are not those that were written, or in another order")
+    if report.as_written is False:
+        problems.append(
+            f"{split}: features are not those that were written, the file is damaged; make it again with --overwrite"
+        )
+    for rows, what in (
+        (report.nan, "NaN features"),
+        (report.infinite, "infinite features"),
+        (report.absurd, f"features over {TIMES:,.0f} times the usual ones"),
+        (report.unlabelled, "no label among the classes"),
+    ):
+        if rows.count:
+            problems.append(f"{split}: {rows.count} rows have {what}: {rows}")
+    return problems
+
+
+def _guessing(near: Neighbours) -> str:
+    means = "" if near.means is None else f", nor do the nearest class means ({near.means:.1%})"
+    return (
+        f"the {near.k} nearest training rows name the class of {near.accuracy:.1%} of {near.n} {near.split} rows, no "
+        f"better than guessing ({near.chance:.1%}, p = {near.p_value:.2g}){means}: are these the labels of these rows?"
+    )

@@ -1,0 +1,26 @@
+"""Whether the features of a split are still those that were written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ....models.files import read_json, sha256_json
+
+
+def as_written(folder: Path, split: str, manifest: Mapping[str, Any], digest: str) -> bool | None:
+    """Compare features with the mark that ``split_file`` of `headsmith.trainer.features.storage` left beside them.
+
+    Args:
+        folder: The feature set.
+        split: One of its splits.
+        manifest: The feature set's.
+        digest: XXH3-128 of the features' bytes, in hexadecimal.
+
+    Returns:
+        Whether they are the same; ``None`` for features that are not in a folder.
+    """
+    state = folder / split / "state.json"
+    if not state.is_file():
+        return None
+    mark = sha256_json([digest, manifest["rows_sha256"].get(split), manifest["class_names"]])[:16]
+    return bool(read_json(state).get("_fingerprint") == mark)
