@@ -4,6 +4,9 @@ from scipy.special import bdtrc
 from torch import Tensor
 
 from .criterion import chance_loss
+from .features.feature_set import FeatureSet
+from .features.images.samples import listed
+from .features.inspection.splits import shared_ids, unanswered
 from .fitting import Fitted
 
 # A head whose top-1 guessing would reach so often is at chance level.
@@ -12,18 +15,28 @@ CHANCE = 0.01
 USELESS = 1.1
 # Columns of a network's features, or of pixels, deviate up to ten times as much as their median.
 SCALES, SAMPLE = 100, 1000
+# With fewer epochs the first may be the best by chance.
+MANY = 5
 
 
-def doubts_of(fitted: Fitted, num_classes: int, features: Tensor) -> list[str]:
-    """The doubts about a head that was kept: its loss, its accuracy, the scales of what it was fitted to.
+def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
+    """The doubts about a head that was kept: its loss, its accuracy, its epoch, and what it was fitted to.
 
     Args:
         fitted: The head; one epoch at least had a finite loss.
-        num_classes: C.
-        features: ``(N, D)``, the training split.
+        feature_set: Where its rows are from. All ids and labels are looked at, of the features a sample.
     """
-    found = (_diverged(fitted), _useless(fitted, num_classes), _at_chance(fitted, num_classes))
-    return [doubt for doubt in (*found, _scales(fitted, features)) if doubt]
+    classes = len(feature_set.class_names)
+    found = (
+        _diverged(fitted),
+        _useless(fitted, classes),
+        _at_chance(fitted, classes),
+        _first_epoch(fitted),
+        _scales(fitted, feature_set.arrays("train")[0]),
+        _leak(feature_set),
+    )
+    lost = unanswered(feature_set.columns, feature_set.class_names)
+    return [*filter(None, found), *(f"{split}: {rows}" for split, rows in lost.items())]
 
 
 def _diverged(fitted: Fitted) -> str:
@@ -59,6 +72,17 @@ def _at_chance(fitted: Fitted, num_classes: int) -> str:
     )
 
 
+def _first_epoch(fitted: Fitted) -> str:
+    first, last, epochs = fitted.history[0]["loss"], fitted.history[-1]["loss"], len(fitted.history)
+    if not fitted.val or fitted.val["top1"] == 1 or fitted.best["epoch"] > 1 or epochs < MANY or not last < first:
+        return ""
+    return (
+        f"the best epoch is 1 of {epochs}: validation never had more right, while the training loss fell from "
+        f"{first:.3g} to {last:.3g}; lower --learning-rate (now {fitted.config.step_size:g}), or see with `headsmith "
+        "inspect` whether val is like train"
+    )
+
+
 def _scales(fitted: Fitted, features: Tensor) -> str:
     if fitted.config.head == "norm_linear" and fitted.config.norm == "standard":
         return ""
@@ -69,4 +93,14 @@ def _scales(fitted: Fitted, features: Tensor) -> str:
     return (
         f"scales: a column of the features deviates by {largest:.3g}, the median one by {median:.3g}; try --head "
         "norm_linear"
+    )
+
+
+def _leak(feature_set: FeatureSet) -> str:
+    shared = shared_ids(feature_set.columns)
+    if not shared:
+        return ""
+    return (
+        f"leak: {len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take "
+        "them out of all but one"
     )

@@ -86,7 +86,7 @@ def train(
         )
         _check_finite(fitted)
         if not processes.rank:
-            write_run(out, feature_set, fitted, folder / METRICS, overwrite=overwrite)
+            write_run(out, feature_set, fitted, folder / METRICS, processes=processes.count, overwrite=overwrite)
         processes.wait()
     return Run.load(out)
 
@@ -137,6 +137,7 @@ def write_run(
     fitted: Fitted,
     metrics: Path,
     *,
+    processes: int = 1,
     overwrite: bool = False,
 ) -> None:
     """Write the folder of a finished run.
@@ -146,6 +147,7 @@ def write_run(
         feature_set: What the head was fitted to.
         fitted: The head.
         metrics: The file with the rows of every epoch.
+        processes: How many fitted it.
         overwrite: Replace an existing run folder.
 
     Raises:
@@ -159,7 +161,7 @@ def write_run(
         save_head(fitted.head, folder / HEAD)
         write_json(
             folder / RECORD,
-            _record(feature_set, fitted) | {"head_sha256": sha256_file(folder / HEAD)},
+            _record(feature_set, fitted, processes) | {"head_sha256": sha256_file(folder / HEAD)},
         )
 
 
@@ -172,7 +174,7 @@ def _check_finite(fitted: Fitted) -> None:
         )
 
 
-def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
+def _record(feature_set: FeatureSet, fitted: Fitted, processes: int) -> dict[str, Any]:
     config = fitted.config
     return {
         "format": FORMAT,
@@ -194,8 +196,9 @@ def _record(feature_set: FeatureSet, fitted: Fitted) -> dict[str, Any]:
             "val": fitted.val,
             "test": fitted.test,
         },
-        "doubts": doubts_of(fitted, len(feature_set.class_names), feature_set.arrays("train")[0]),
+        "doubts": doubts_of(fitted, feature_set),
         "device": describe_device(fitted.device),
+        "processes": processes,
         "seed": config.seed,
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,6 +1,10 @@
 """Training on scikit-learn's digits: real data, and scikit-learn's own answer beside ours."""
 
+import dataclasses
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +150,53 @@ def test_a_head_at_chance_level_is_doubted(tmp_path):
     assert "chance level" in run.record["doubts"][0]
 
 
+def test_ids_in_two_splits_are_doubted(digits, tmp_path):
+    columns = dict(digits.columns)
+    ids = [digits.ids("train")[8], *digits.ids("val")[1:-1], digits.ids("test")[3]]
+    columns["val"] = dataclasses.replace(columns["val"], names=pa.array(ids))
+    leaking = dataclasses.replace(digits, columns=columns)
+    [doubt] = train(leaking, out=tmp_path / "run", **QUICK).record["doubts"]
+    assert doubt.startswith(f"leak: 2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
+
+
+def test_classes_without_training_rows_are_doubted(tmp_path):
+    labels = np.array([0, 1] * 30 + [0, 1, 2, 2] * 10)
+    rows = feature_set(np.eye(3)[labels], labels, classes=3)
+    doubts = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu").record["doubts"]
+    text = "10 rows (50.00%) are of classes without a training row, which no head can answer: 2"
+    assert doubts[-2:] == [f"val: {text}", f"test: {text}"]
+
+
+def test_a_first_epoch_that_stays_the_best_is_doubted(tmp_path):
+    """One label in five of validation is wrong: the surer the head, the worse its loss there."""
+    truth = np.arange(500) % 2
+    labels = np.where((np.arange(500) >= 300) & (np.arange(500) % 5 == 0), 1 - truth, truth)
+    rows = feature_set(np.eye(2)[truth], labels, classes=2)
+    settings = {"learning_rate": 0.1, "batch_size": 20, "epochs": 30, "patience": 6, "device": "cpu"}
+    run = train(rows, out=tmp_path / "run", **settings)
+    losses = [json.loads(line)["loss"] for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    [doubt] = run.record["doubts"]
+    assert doubt.startswith("the best epoch is 1 of 7: validation never had more right, while the training loss fell")
+    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower --learning-rate (now 0.1)" in doubt
+
+
+def test_a_first_epoch_with_all_right_is_not_doubted(tmp_path):
+    labels = np.arange(300) % 3
+    run = train(feature_set(np.eye(3)[labels], labels, classes=3), out=tmp_path / "run", **QUICK | {"epochs": 10})
+    assert run.record["results"]["val"]["top1"] == 1
+    assert run.record["doubts"] == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_record_says_how_many_processes_trained(tiny_run, tmp_path, processes):
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    asked = ["train", tiny_run.record["features"]["path"], "--out", str(tmp_path / "run"), "--epochs", "1"]
+    command = [*launcher, "-m", "headsmith", *asked, "--device", "cpu"]
+    subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True)
+    assert Run.load(tmp_path / "run").record["processes"] == processes
+    assert tiny_run.record["processes"] == 1  # without torchrun
+
+
 def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path):
     features, labels = digits.arrays("train")
     head = Linear(64, 10)
@@ -170,10 +221,11 @@ def test_reported_accuracies_are_those_of_the_saved_head(digits, tmp_path):
 def test_the_best_epoch_is_kept_and_patience_ends_the_run(digits, tmp_path):
     run = train(digits, out=tmp_path / "run", epochs=50, learning_rate=5.0, patience=2, seed=1, device="cpu")
     rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    scores = [row["val"]["score"] for row in rows]
+    scores, losses = ([row["val"][name] for row in rows] for name in ("score", "loss"))
     best = run.record["results"]["best_epoch"]
     assert scores[best - 1] == max(scores)
-    assert len(rows) == best + 2 < 50
+    assert best <= len(rows) - 2 < 48
+    assert min(losses[-2:]) > 0.999 * min(losses[:-2])
     assert run.record["results"]["val"] == rows[best - 1]["val"]
     assert all("test" not in row for row in rows)
 
