@@ -124,11 +124,7 @@ def _is_features(column: Column) -> bool:
 
 
 def _is_labels(column: Column) -> bool:
-    return _is_one_a_row(column) and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
-
-
-def _is_one_a_row(column: Column) -> bool:
-    return len(column.shape) == 1 or (len(column.shape) == 2 and column.shape[1] == 1)
+    return column.one_a_row and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
 
 
 def _check_matrix(chosen: Chosen) -> None:
@@ -136,7 +132,7 @@ def _check_matrix(chosen: Chosen) -> None:
     if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
         raise InputError(f"{where}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
     for column in (chosen.labels, chosen.ids, chosen.groups):
-        if column is not None and not _is_one_a_row(column):
+        if column is not None and not column.one_a_row:
             raise InputError(f"{where}: {column} has not one value a row, expected shape (N,); name another column")
 
 

@@ -86,7 +86,9 @@ def read_npy(path: Path, labels: Path | None = None) -> list[Table]:
     features = open_npy(path, "features")
     labels = labels or labels_of(path)
     others = [open_npy(labels, "labels")] if labels.suffix == ".npy" else arrow_columns(labels)
-    return [Table(str(path), path.name, split_in(path.stem), [features, *others])]
+    values = [column for column in others if column.one_a_row]
+    left_out = tuple(column.name for column in others if not column.one_a_row)
+    return [Table(str(path), path.name, split_in(path.stem), [features, *values], left_out=left_out)]
 
 
 def open_npy(path: Path, name: str) -> Column:

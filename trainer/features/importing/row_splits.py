@@ -36,7 +36,9 @@ def says_splits(table: Table, column: Column) -> bool:
         raise InputError(f"{where} is {_value(column, unknown)}, expected train, val or test; {remedy}")
     other = np.flatnonzero(codes != (codes if table.split is None else SPLITS.index(table.split)))
     if other.size:
-        raise InputError(f"{where} is {_value(column, other)}, but the file's name says {table.split}; {remedy}")
+        raise InputError(
+            f"{where} is {_value(column, other)}, but the name of the file or folder says {table.split}; {remedy}"
+        )
     return True
 
 

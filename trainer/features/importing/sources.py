@@ -82,8 +82,9 @@ def _open(name: str, split: str | None, labels: Mapping[Path, Path | None], *, a
             f"{name}: no such file or folder, and no OWNER/NAME of a data set on the hub; correct the path"
         )
     if split is not None:
-        if len(tables) > 1 and path.is_file():
-            raise InputError(f"{split}={name}: holds {len(tables)} splits of its own; name the file without {split}=")
+        inside = {table.split for table in tables if table.split is not None}
+        if len(inside) > 1:
+            raise InputError(f"{split}={name}: holds {len(inside)} splits of its own; name it without {split}=")
         return [replace(table, split=split, said=True) for table in tables]
     own = _said_by_folder(path, apart=apart)
     return [replace(table, split=table.split or own) for table in tables]

@@ -35,6 +35,11 @@ class Column:
     blocks: Callable[[], Iterable[Array]]
     class_names: list[str] | None = None
 
+    @property
+    def one_a_row(self) -> bool:
+        """Whether every row has a single value."""
+        return len(self.shape) == 1 or (len(self.shape) == 2 and self.shape[1] == 1)
+
     def read(self) -> Array:
         """All of a small column, ``(N,)``."""
         blocks = list(self.blocks())

@@ -37,6 +37,8 @@ def test_the_array_s_own_name_wins_over_other_names():
     np.save("y.npy", OTHER)
     pq.write_table(pa.table({"label": OTHER}), "metadata.parquet")
     assert labels("feats.npy") == labels("feats.npy", "feats_labels.npy") == labels(".") == {0}
+    np.save("feats_labels.npy", ROWS.labels[:, None])
+    assert labels("feats.npy") == {0}
 
 
 def test_what_was_named_wins_over_all():

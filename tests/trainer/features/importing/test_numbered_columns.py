@@ -84,6 +84,12 @@ def test_a_list_column_wins_and_whole_numbers_are_no_features():
     same_as_a_list(write("b.parquet", **columns(), **labels), labels_column="label_0")
 
 
+def test_tables_beside_an_array_have_no_features():
+    np.save("img_emb_0.npy", ROWS.features)
+    write("metadata_0.parquet", label=ROWS.labels, nsfw_0=ROWS.features[:, 1], nsfw_1=ROWS.features[:, 2])
+    assert same_as_a_list("img_emb_0.npy").manifest["imported"]["not_read"] == ["nsfw_*"]
+
+
 def test_a_gap_is_no_matrix_and_the_message_says_what_would_be():
     parts = columns()
     del parts["f3"]

@@ -43,6 +43,14 @@ def test_folders_that_are_named_one_by_one(names, tmp_path, monkeypatch):
     assert found.manifest["splits"] == import_features("tv", out="whole").manifest["splits"]
 
 
+def test_a_folder_of_two_splits_is_not_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_folder(Path("tv/train"), TRAIN)
+    write_folder(Path("tv/test"), TEST)
+    with pytest.raises(InputError, match="train=tv: holds 2 splits of its own; name it without train="):
+        import_features("train=tv", out="set")
+
+
 def test_files_of_one_name_in_folders_of_splits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_folder(Path("train"), TRAIN)
@@ -141,7 +149,7 @@ def test_a_column_and_a_name_that_disagree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(write_npz(SAID)).rename("train.npz")
     with pytest.raises(
-        InputError, match=r"train.npz: split is test in row 2, but the file's name says train; correct it"
+        InputError, match=r"train.npz: split is test in row 2, but the name of the file or folder says train"
     ):
         import_features("train.npz", out="set")
 
