@@ -1,21 +1,27 @@
 """A scikit-learn classifier over the trainer."""
 
 import dataclasses
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..models.errors import InputError
+from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads
+from .run import Run
+from .starting import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Start, start_head
+from .unread import in_vain
 
 _ROWS = 8192
 
@@ -38,8 +44,10 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
         label_smoothing: Share of the cross-entropy with uniform targets.
         head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
-        norm: What ``norm_linear`` does first: ``standard`` or ``layer``.
+        norm: What ``norm_linear`` does first: ``standard``, ``layer`` or ``unit``.
         hidden: Units in the hidden layer of ``mlp``.
+        start: ``random``, ``zeros``, or a run folder or the head file in one, whose classes are these, by name. Whether
+            X is of that run's backbone nobody can check.
         optimizer: ``adam``, ``adamw``, ``sgd`` or ``lbfgs``.
         learning_rate: Its step size; ``None`` takes the loss's.
         weight_decay: L2 penalty, or decay for ``adamw``.
@@ -54,9 +62,11 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         batch_size: Rows a step; more than there are is all of them.
         device: ``auto``, ``cpu`` or ``cuda``.
         early_stopping: Hold ``validation_fraction`` of the rows out, class by class, keep the epoch with the highest
-            accuracy on them (weighted by ``p_k``), and stop after ``patience`` epochs without a better one. Otherwise
+            accuracy on them (see ``select``), and stop after ``patience`` epochs without a better one. Otherwise
             all rows train, and the last epoch is kept.
-        validation_fraction: Share of the rows that is held out.
+        validation_fraction: Share of a class's rows that is held out, at least one; a class of one row trains.
+        select: What chooses the epoch on them: accuracy weighted by ``p_k``, ``top1``, ``top5``, or weights of top-1,
+            top-2, ...
         patience: Epochs without a better validation accuracy; ``None`` is 10, or as many as make 300 steps.
         random_state: Fixes the order of the rows, what is drawn, and what is held out.
 
@@ -67,6 +77,9 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config_: Its settings, every default filled in.
         history_: The metrics of every epoch.
         n_iter_: Epochs that ran.
+        coef_: ``(C, D)`` weights of an affine head (``linear``, or ``norm_linear`` with what its norm does folded in),
+            ``(1, D)`` with two classes, as of `sklearn.linear_model.LogisticRegression`; another head has none.
+        intercept_: ``(C,)`` or ``(1,)``, the same.
     """
 
     def __init__(
@@ -84,6 +97,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         head: str = TrainConfig.head,
         norm: str = TrainConfig.norm,
         hidden: int = TrainConfig.hidden,
+        start: str = TrainConfig.start,
         optimizer: str = TrainConfig.optimizer,
         learning_rate: float | None = TrainConfig.learning_rate,
         weight_decay: float = TrainConfig.weight_decay,
@@ -99,6 +113,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = TrainConfig.device,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        select: str | Sequence[float] = TrainConfig.select,
         patience: int | None = TrainConfig.patience,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -114,6 +129,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.head = head
         self.norm = norm
         self.hidden = hidden
+        self.start = start
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
@@ -129,11 +145,12 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.select = select
         self.patience = patience
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the head.
+        """Fit the head; settings that it does not read are warned of.
 
         Args:
             X: ``(N, D)`` features.
@@ -148,7 +165,10 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise InputError(f"y holds one class, {self.classes_.tolist()[0]!r}, expected at least 2")
         random = check_random_state(self.random_state)
-        fitted = fit_heads(self._rows(features, labels, random), len(self.classes_), [self._config(random)])[0]
+        rows, config = self._rows(features, labels, random), self._config(random)
+        for message in in_vain(config, _SHARED):
+            warnings.warn(message, UserWarning, stacklevel=2)
+        [fitted] = fit_heads(rows, len(self.classes_), [config], self._start(config))
         if fitted.diverged:
             raise InputError(f"loss became infinite or NaN; lower learning_rate (now {fitted.config.step_size:g})")
         self.head_, self.config_, self.history_ = fitted.head, fitted.config, fitted.history
@@ -156,10 +176,15 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
-        parts = {"train": np.arange(len(labels))}
+        share = self.validation_fraction
+        if not isinstance(share, Real) or not 0 < share < 1:
+            raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")
+        held_out = np.zeros(len(labels), bool)
         if self.early_stopping:
-            held_out = {"test_size": self.validation_fraction, "stratify": labels, "random_state": random}
-            parts["train"], parts["val"] = train_test_split(parts["train"], **held_out)
+            held_out[_hold_out(labels, share, random)] = True
+            if not held_out.any():
+                raise InputError("early_stopping: no class has two rows, so that none can be held out; leave it False")
+        parts = {"train": ~held_out} | ({"val": held_out} if self.early_stopping else {})
         return {
             name: (torch.from_numpy(_float32(X[rows])), torch.from_numpy(labels[rows].astype(np.int64)))
             for name, rows in parts.items()
@@ -167,8 +192,34 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self, random: np.random.RandomState) -> TrainConfig:
         own = {name: getattr(self, name) for name in _SHARED}
-        seed = int(random.randint(2**31 - 1))
-        return TrainConfig(**own | {"p_k": None if self.p_k is None else tuple(self.p_k), "seed": seed})
+        weights = {name: _tuple(own[name]) for name in ("p_k", "select")}
+        return TrainConfig(**own | weights | {"seed": int(random.randint(2**31 - 1))})
+
+    def _start(self, config: TrainConfig) -> Start:
+        """The head before its first step; arrays say of no backbone, so that a run's is taken for theirs."""
+        names, backbone, path = [str(name) for name in self.classes_], None, Path(config.start)
+        if config.start not in (RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER) and path.exists():
+            backbone = Run.load(path if path.is_dir() else path.parent).record["backbone"]
+        return start_head(config, self.n_features_in_, names, backbone)
+
+    @property
+    def coef_(self) -> NDArray[np.float32]:
+        """Weights of an affine head."""
+        weight = self._affine("coef_").weight.detach().numpy()
+        return weight[1:] - weight[:1] if len(self.classes_) == 2 else weight
+
+    @property
+    def intercept_(self) -> NDArray[np.float32]:
+        """Biases of an affine head."""
+        bias = self._affine("intercept_").bias.detach().numpy()
+        return bias[1:] - bias[:1] if len(self.classes_) == 2 else bias
+
+    def _affine(self, asked: str) -> Linear:
+        check_is_fitted(self)
+        folded = self.head_.folded()
+        if not isinstance(folded, Linear):
+            raise AttributeError(f"{asked}: a head {self.head!r} is not affine; head='linear' is")
+        return folded
 
     def _logits(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores ``(N, C)``, computed in float64, so that a row's do not depend on the rows beside it."""
@@ -191,6 +242,10 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Softmax of the scores, ``(N, C)``; after a top-k loss it orders the classes well, but is not calibrated."""
         return torch.from_numpy(self._logits(X)).softmax(1).numpy()
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Logarithm of `predict_proba`, ``(N, C)``, finite where that is 0."""
+        return torch.from_numpy(self._logits(X)).log_softmax(1).numpy()
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The best class of every row, ``(N,)``."""
@@ -220,9 +275,22 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 # The settings that a parameter stands for under its own name.
-_SHARED = tuple(
-    field.name for field in dataclasses.fields(TrainConfig) if field.name not in ("p_k", "start", "select", "seed")
-)
+_SHARED = tuple(field.name for field in dataclasses.fields(TrainConfig) if field.name != "seed")
+
+
+def _tuple(weights: Any) -> Any:
+    """Weights as settings hold them; the settings judge what are none."""
+    return tuple(weights) if isinstance(weights, Iterable) and not isinstance(weights, str) else weights
+
+
+def _hold_out(labels: NDArray[Any], share: float, random: np.random.RandomState) -> NDArray[np.intp]:
+    """A share of every class's rows, drawn, at least one; none of a class of one row."""
+    shuffled = random.permutation(len(labels))
+    order = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    counts = np.bincount(labels)
+    drawn = np.minimum(np.maximum(1, np.rint(share * counts)), counts - 1)
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return order[rank < np.repeat(drawn, counts)]
 
 
 def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:

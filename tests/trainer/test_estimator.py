@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import headsmith
 from headsmith import HeadClassifier
 from headsmith.models import InputError
-from headsmith.trainer import TrainConfig
+from headsmith.trainer import FeatureSet, TrainConfig
+from headsmith.trainer.presets import preset
 
 TOPK = {"loss": "softsort", "p_k": (0.5, 0.5), "learning_rate": 0.03}
 
@@ -119,6 +120,65 @@ def test_early_stopping_holds_rows_out_class_by_class(digits):
     assert "val" not in HeadClassifier(epochs=1).fit(train, labels).history_[0]
 
 
+def test_few_rows_of_a_class_are_held_out_where_there_are_two():
+    labels = np.repeat(np.arange(6), [1, 2, 2, 3, 10, 20])
+    model = HeadClassifier(early_stopping=True, epochs=1, random_state=0).fit(np.eye(6)[labels], labels)
+    assert model.history_[0]["val"]["n"] == 0 + 1 + 1 + 1 + 1 + 2
+    with pytest.raises(InputError, match="early_stopping: no class has two rows"):
+        HeadClassifier(early_stopping=True).fit(np.eye(5), np.arange(5))
+
+
+def test_select_chooses_the_epoch(digits):
+    train, _, labels, _ = digits
+    model = HeadClassifier(early_stopping=True, select=[0.25, 0, 0.75], epochs=3, learning_rate=1.0, random_state=0)
+    chosen = model.fit(train, labels).history_[-1]["val"]
+    assert min(chosen["top1"], chosen["top5"]) <= chosen["score"] <= max(chosen["top1"], chosen["top5"])
+    assert chosen["score"] not in (chosen["top1"], chosen["top5"])
+
+
+def test_starts_from_a_run(tiny_run):
+    features, labels = FeatureSet.load(tiny_run.record["features"]["path"]).arrays("train")
+    names = np.array(tiny_run.class_names)[labels]
+    for start in (tiny_run.path, tiny_run.path / "head.safetensors"):
+        model = HeadClassifier(start=str(start), epochs=1, learning_rate=1e-30).fit(features, names)
+        with torch.inference_mode():
+            expected = tiny_run.head(features).argmax(1).numpy()
+        assert (model.predict(features) == np.array(tiny_run.class_names)[expected]).all()
+    with pytest.raises(InputError, match="the classes must be the same"):
+        HeadClassifier(start=str(tiny_run.path)).fit(features, labels)
+
+
+@pytest.mark.parametrize("settings", [{}, {"head": "norm_linear"}])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_coefficients_are_those_of_the_decision_function(settings, load):
+    features, labels = load(return_X_y=True)
+    rows = StandardScaler().fit_transform(features)
+    model = HeadClassifier(epochs=5, random_state=0, **settings).fit(rows, labels)
+    peer = LogisticRegression(max_iter=1000).fit(rows, labels)
+    assert (model.coef_.shape, model.intercept_.shape) == (peer.coef_.shape, peer.intercept_.shape)
+    scores = rows @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(scores.squeeze(), model.decision_function(rows), atol=1e-4)
+    peer.coef_, peer.intercept_ = model.coef_, model.intercept_
+    np.testing.assert_allclose(peer.predict_log_proba(rows), model.predict_log_proba(rows), atol=1e-4)
+
+
+def test_a_head_that_is_not_affine_has_no_coefficients(digits):
+    train, _, labels, _ = digits
+    assert not hasattr(HeadClassifier(head="mlp", hidden=8, epochs=1).fit(train, labels), "coef_")
+    assert not hasattr(HeadClassifier(), "coef_")
+
+
+def test_what_a_head_does_not_read_is_warned_of(digits):
+    train, _, labels, _ = digits
+    with pytest.warns(UserWarning, match="--dropout: 0.1 found, but --optimizer lbfgs.* does not read it"):
+        HeadClassifier(optimizer="lbfgs", dropout=0.1, epochs=1).fit(train, labels)
+
+
+def test_a_preset_is_a_set_of_parameters():
+    published = preset("paper/imagenet1k", "bitonic")
+    assert HeadClassifier(**published).get_params().items() >= published.items()
+
+
 def test_a_seed_fixes_the_head_and_pickling_keeps_it(digits):
     train, test, labels, _ = digits
     first, second, third = (
@@ -145,6 +205,9 @@ def test_the_head_can_be_used_without_scikit_learn(digits):
         ({"loss": "neuralsrt"}, "--loss neuralsrt: .*did you mean 'neuralsort'"),
         ({"loss": "softsort", "p_k": (0.5, 0, 0, 0.5)}, "4 weights, for top-1 to top-4, but only 3 classes"),
         ({"epochs": 0}, "--epochs: 0 found, expected a whole number above 0"),
+        ({"loss": "softsort", "p_k": ".5,.5"}, "--p-k: '.5,.5' found, expected weights of top-1, top-2"),
+        ({"validation_fraction": 2}, "validation_fraction: 2 found, expected a share above 0 and below 1"),
+        ({"start": "gone"}, "--start gone: expected random, zeros, "),
         ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),
     ],
 )
@@ -172,7 +235,7 @@ def test_parameters_are_the_settings_of_train():
     found = HeadClassifier().get_params()
     own = {name: found.pop(name) for name in ("early_stopping", "validation_fraction", "random_state")}
     assert own == {"early_stopping": False, "validation_fraction": 0.1, "random_state": None}
-    assert found == {name: value for name, value in defaults.items() if name not in ("start", "select", "seed")}
+    assert found == {name: value for name, value in defaults.items() if name != "seed"}
 
 
 def test_public_name():
