@@ -176,7 +176,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
-        share = self.validation_fraction
+        share: Any = self.validation_fraction
         if not isinstance(share, Real) or not 0 < share < 1:
             raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")
         held_out = np.zeros(len(labels), bool)
