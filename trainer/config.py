@@ -184,10 +184,8 @@ class TrainConfig:
         self._check("seed", int, lambda value: 0 <= value < 2**63, f"0 to {2**63 - 1}")
         self._check("balanced", bool, lambda value: True, "true or false")
         if self.head not in HEADS:
-            known = ", ".join(HEADS)
-            raise InputError(
-                f"--head: {self.head!r} is not known; expected one of {known}{near(str(self.head), HEADS)}"
-            )
+            hint = near(str(self.head), HEADS)
+            raise InputError(f"--head: {self.head!r} is not known; expected one of {', '.join(HEADS)}{hint}")
         for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             self._check_known(name, known)
         if self.p_k is not None:

@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Iterable, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -176,8 +175,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
-        share: Any = self.validation_fraction
-        if not isinstance(share, Real) or not 0 < share < 1:
+        share = self.validation_fraction
+        if not isinstance(share, int | float) or not 0 < share < 1:
             raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")
         held_out = np.zeros(len(labels), bool)
         if self.early_stopping:
