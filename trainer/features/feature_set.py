@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...models.errors import InputError
-from ...models.files import read_json
+from ...models.files import read_json, sha256_json
 from .columns import Columns, read_columns
 from .images.samples import HELD_OUT_SHARE, SEED
 
@@ -240,3 +240,14 @@ def not_finite(features: np.ndarray[Any, Any]) -> list[int]:
         if not torch.stack(torch.aminmax(block)).isfinite().all():
             bad += [start + row for row in (~block.isfinite().all(dim=1)).nonzero().flatten().tolist()]
     return bad
+
+
+def mark_of(digest: str, rows: str, class_names: list[str]) -> str:
+    """What a split's ``state.json`` calls its content: 16 hexadecimal digits.
+
+    Args:
+        digest: XXH3-128 of the features' bytes, in hexadecimal.
+        rows: `rows_sha256` of the split.
+        class_names: The classes.
+    """
+    return sha256_json([digest, rows, class_names])[:16]

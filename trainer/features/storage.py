@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from ...models.files import sha256_json
-from .feature_set import rows_sha256
+from .feature_set import mark_of, rows_sha256
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +94,7 @@ def split_file(
         yield sink
         file.flush()
         os.fsync(file.fileno())
-    mark = sha256_json([sink.digest.hexdigest(), rows_sha256(names, labels), class_names])[:16]
+    mark = mark_of(sink.digest.hexdigest(), rows_sha256(names, labels), class_names)
     rows.replace(_side_files(folder, features, mark))
 
 

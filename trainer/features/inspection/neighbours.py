@@ -18,7 +18,7 @@ from .guessing import Guessing, compare
 Array = np.ndarray[Any, Any]
 NEAREST = 5
 TRAIN_ROWS, HELD_OUT_ROWS = 20_000, 2_000
-SAMPLE_BYTES = 64 << 20
+SAMPLE_BYTES = 32 << 20
 WORKING_MEMORY = 64  # MiB of distances at a time
 
 
@@ -73,7 +73,7 @@ def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes:
     near = _tried(KNeighborsClassifier(k, metric="cosine", algorithm="brute", weights="distance"), train, held_out)
     means = None
     if near.likely and np.ptp(train[0], axis=0).any():
-        means = _tried(make_pipeline(StandardScaler(), NearestCentroid()), train, held_out)
+        means = _tried(make_pipeline(StandardScaler(copy=False), NearestCentroid()), train, held_out)
     return Neighbours(
         accuracy=near.accuracy,
         chance=near.chance,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ....models.files import read_json, sha256_json
+from ....models.files import read_json
+from ..feature_set import mark_of
 
 
 def as_written(folder: Path, split: str, manifest: Mapping[str, Any], digest: str) -> bool | None:
@@ -22,5 +23,5 @@ def as_written(folder: Path, split: str, manifest: Mapping[str, Any], digest: st
     state = folder / split / "state.json"
     if not state.is_file():
         return None
-    mark = sha256_json([digest, manifest["rows_sha256"].get(split), manifest["class_names"]])[:16]
+    mark = mark_of(digest, manifest["rows_sha256"][split], manifest["class_names"])
     return bool(read_json(state).get("_fingerprint") == mark)
