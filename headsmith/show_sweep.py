@@ -42,9 +42,11 @@ def show_sweep(sweep: "Sweep", as_json: bool) -> None:
         f"[bold]{folder}[/]  {record['heads']} heads in {record['banks']} banks, {record['seconds']:.1f} s, "
         f"{record['device']}"
     )
+    console.print("[italic]Settings, the best on validation first (*: the winner); accuracies in %[/]")
     console.print(_settings(sweep.settings, axes), soft_wrap=False)
     if len(sweep.settings) > LISTED:
         console.print(f"  ... and {len(sweep.settings) - LISTED} more in summary.csv")
+    console.print("[italic]What validation chose, the winner first, scored on test once; accuracies in %[/]")
     console.print(_contenders(record["contenders"], record["baseline"]), soft_wrap=False)
     console.print(f"every head: {folder}/sweep.csv  by setting: {folder}/summary.csv  picture: {folder}/sweep.png")
     console.print(f"the winner as a run: {folder}/best")
@@ -66,8 +68,7 @@ def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:
 
 def _settings_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, Sequence[str]]) -> Table:
     """A row a setting; a column of several settings names each of them, and wraps between them."""
-    title = "Settings, the best on validation first (*: the winner); accuracies in %"
-    table = Table(title=title, **_SLIM)
+    table = Table(**_SLIM)
     table.add_column("")
     table.add_column("contender")
     for heading, names in columns.items():
@@ -85,8 +86,7 @@ def _settings_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, Sequen
 
 def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     """The chosen setting of every contender, on validation and test."""
-    title = "What validation chose, the winner first, scored on test once; accuracies in %"
-    table = Table(title=title, **_SLIM)
+    table = Table(**_SLIM)
     table.add_column("contender")
     tested = [name for name in ("top1", "top5") if any(row[f"p_{name}"] is not None for row in rows)]
     results = [f"{split}\n{name}" for split in ("val", "test") for name in ("top-1", "top-5")]
