@@ -73,6 +73,8 @@ def _at_chance(fitted: Fitted, num_classes: int) -> str:
 
 
 def _first_epoch(fitted: Fitted) -> str:
+    if fitted.config.optimizer == "lbfgs":  # whose epochs are 20 iterations
+        return ""
     first, last, epochs = fitted.history[0]["loss"], fitted.history[-1]["loss"], len(fitted.history)
     if not fitted.val or fitted.val["top1"] == 1 or fitted.best["epoch"] > 1 or epochs < MANY or not last < first:
         return ""

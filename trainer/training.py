@@ -23,6 +23,7 @@ from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
 from .run import CONFIG, FORMAT, HEAD, RECORD, Run
 from .starting import start_head
+from .unread import refuse_unread
 
 
 class DivergedError(InputError):
@@ -97,7 +98,9 @@ def _settings(preset: str | None, config: str | Path | None, given: Settings) ->
     named: dict[str, Any] = {**read, **given}
     published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
     try:
-        return TrainConfig(**(published | named))
+        chosen = TrainConfig(**(published | named))
+        refuse_unread(chosen, read, given)
+        return chosen
     except InputError as error:
         if any(str(error).startswith(f"{flag(name)}:") for name in read.keys() - given.keys()):
             raise InputError(f"{config}: {error}") from None
