@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +36,5 @@ def test_a_row_with_nan_has_its_label_last():
     assert label_ranks(logits, torch.tensor([1, 1])).tolist() == [3, 0]
 
 
-def test_the_kernel_that_replaces_it_on_a_gpu():
-    path = str(Path(__file__).with_name("interpreted_accuracy.py"))
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", path],
-        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "10 passed" in found.stdout, found.stdout
+def test_the_kernel_that_replaces_it_on_a_gpu(under_the_interpreter):
+    assert "10 passed" in under_the_interpreter(Path(__file__).with_name("interpreted_accuracy.py"))

@@ -1,8 +1,5 @@
 """The trainer's kernels: right values under Triton's interpreter, and compiled for a Hopper GPU on any machine."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,13 +44,5 @@ def test_the_update_compiles(kind):
     assert compiled.asm["ttir"].count("tt.store") == (3 if kind == "sgd" else 4)
 
 
-def test_values_under_the_interpreter():
-    path = str(Path(__file__).with_name("interpreted_kernels.py"))
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", path],
-        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "20 passed" in found.stdout, found.stdout
+def test_values_under_the_interpreter(under_the_interpreter):
+    assert "20 passed" in under_the_interpreter(Path(__file__).with_name("interpreted_kernels.py"))
