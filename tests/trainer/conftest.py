@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 NUMPY_WARNINGS_OF_TRITON = "ignore::RuntimeWarning"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--noconftest"]
 
 
 @pytest.fixture
@@ -14,8 +15,7 @@ def under_the_interpreter():
 
     def run(path: Path) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--noconftest"]
-            + ["-W", NUMPY_WARNINGS_OF_TRITON, str(path)],
+            [*PYTEST, "-W", NUMPY_WARNINGS_OF_TRITON, str(path)],
             env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
