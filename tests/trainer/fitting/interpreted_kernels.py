@@ -61,17 +61,30 @@ def made(losses, classes):
     return bank, [p.detach() if len(losses) > 1 else p.detach()[None] for p in bank.parameters], configs
 
 
-@pytest.mark.parametrize("classes", [10, 16])
+class Twins(Processes):
+    """Two processes with the same rows: what they add up is twice what one has."""
+
+    def sum(self, *tensors):
+        for tensor in tensors:
+            tensor.mul_(2)
+
+    def summing(self, tensor):
+        self.sum(tensor)
+        return []
+
+
+@pytest.mark.parametrize("processes", [Processes(CPU), Twins(CPU, count=2)], ids=["one", "twins"])
+@pytest.mark.parametrize("classes", [10, 16, 50])
 @pytest.mark.parametrize("losses", MIXES, ids=" ".join)
-def test_a_wide_step_is_that_of_the_heads(losses, classes, on_a_cpu):
+def test_a_wide_step_is_that_of_the_heads(losses, classes, processes, on_a_cpu):
     generator = torch.Generator().manual_seed(1)
     features = torch.randn(ROWS, DIMS, generator=generator).half()
     labels = torch.randint(classes, (ROWS,), generator=generator)
     bank, parameters, configs = made(losses, classes)
     optimizer = FusedOptimizer(parameters, configs, [1.0])
-    wide = wide_linear.WideLinear(bank, optimizer, Processes(CPU), torch.float16)
+    wide = wide_linear.WideLinear(bank, optimizer, processes, torch.float16)
     optimizer.start(0, 1)
-    found = wide.step(features, labels, 0, ROWS)
+    found = wide.step(features, labels, 0, ROWS * processes.count)
 
     peer, parameters, _ = made(losses, classes)
     expected = Optimizer(parameters, configs, [1.0])

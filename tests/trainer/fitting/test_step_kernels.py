@@ -45,4 +45,4 @@ def test_the_update_compiles(kind):
 
 
 def test_values_under_the_interpreter(under_the_interpreter):
-    assert "20 passed" in under_the_interpreter(Path(__file__).with_name("interpreted_kernels.py"))
+    assert "36 passed" in under_the_interpreter(Path(__file__).with_name("interpreted_kernels.py"))
