@@ -3,19 +3,28 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, attr-defined"
 
 import weakref
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-_BLOCK = 1024
-# Programs that gather: many for the device's memory; for the bus to the host just enough (50 of the 55 GB/s of an
-# H200's), so that the rest of the device is left to others.
-FROM_DEVICE, FROM_HOST = 1024, 64
+_COLUMNS = 1024
 
 
-def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor, Tensor], programs: int) -> None:
+class Programs(NamedTuple):
+    """How many programs share the rows at most, of how many warps each; a warp reads a row at a time."""
+
+    count: int
+    warps: int
+
+
+# Many for the device's memory; few, large ones for the bus to the host, which leave the multiprocessors to others.
+FROM_DEVICE, FROM_HOST = Programs(1024, 2), Programs(4, 32)
+
+
+def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor, Tensor], programs: Programs) -> None:
     """Write ``features[rows]`` and ``labels[rows]``.
 
     Args:
@@ -23,23 +32,39 @@ def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor
         labels: ``(N,)`` int64 on the device.
         rows: ``(R,)`` int64 on the device.
         out: ``(R, D)`` and ``(R,)`` contiguous on the device, of the same types.
-        programs: How many share the rows.
+        programs: Who share the rows.
     """
     count, width = out[0].shape
     if count:
-        _fetch[(min(count, programs),)](features, labels, rows, *out, count, width, BLOCK=_BLOCK, num_warps=2)
+        rows_each = programs.warps
+        grid = (min(triton.cdiv(count, rows_each), programs.count),)
+        _fetch[grid](
+            features, labels, rows, *out, count, width, ROWS=rows_each, COLUMNS=_COLUMNS, num_warps=programs.warps
+        )
 
 
 @triton.jit
-def _fetch(features_ptr, labels_ptr, rows_ptr, out_ptr, out_labels_ptr, count, width, BLOCK: tl.constexpr):
-    for place in range(tl.program_id(0).to(tl.int64), count, tl.num_programs(0)):  # 64 bits: batches may be large
-        row = tl.load(rows_ptr + place)
-        tl.store(out_labels_ptr + place, tl.load(labels_ptr + row))
-        source, target = features_ptr + row * width, out_ptr + place * width
-        for start in range(0, width, BLOCK):
-            column = start + tl.arange(0, BLOCK)
-            inside = column < width
-            tl.store(target + column, tl.load(source + column, mask=inside), mask=inside)
+def _fetch(
+    features_ptr,
+    labels_ptr,
+    rows_ptr,
+    out_ptr,
+    out_labels_ptr,
+    count,
+    width,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    for first in range(tl.program_id(0) * ROWS, count, tl.num_programs(0) * ROWS):
+        place = first + tl.arange(0, ROWS).to(tl.int64)  # 64 bits: batches may be large
+        wanted = place < count
+        row = tl.load(rows_ptr + place, mask=wanted, other=0)
+        tl.store(out_labels_ptr + place, tl.load(labels_ptr + row, mask=wanted), mask=wanted)
+        for start in range(0, width, COLUMNS):
+            column = start + tl.arange(0, COLUMNS)[None]
+            inside = wanted[:, None] & (column < width)
+            values = tl.load(features_ptr + row[:, None] * width + column, mask=inside)
+            tl.store(out_ptr + place[:, None] * width + column, values, mask=inside)
 
 
 def page_locked(features: Tensor) -> Tensor | None:

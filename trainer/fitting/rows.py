@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from ...models.environment import free_memory
 from .order import Window
+
+if TYPE_CHECKING:
+    from .gather_kernel import Programs
 
 WINDOW_BYTES = 64 * 2**20
 # What a step, its graph and the scoring need beside the features.
@@ -162,10 +165,12 @@ class _Fetched(_Streamed):
         labels: ``(N,)``.
         device: Which.
         placement: Where, in words.
-        programs: See `fetch_rows`.
+        programs: Who gather them; see `fetch_rows`.
     """
 
-    def __init__(self, features: Tensor, labels: Tensor, device: torch.device, placement: str, programs: int) -> None:
+    def __init__(
+        self, features: Tensor, labels: Tensor, device: torch.device, placement: str, programs: "Programs"
+    ) -> None:
         super().__init__(features, labels, device, placement)
         self._programs = programs
 

@@ -15,7 +15,7 @@ from headsmith.trainer.criterion import resolve
 from headsmith.trainer.fitting import wide_linear
 from headsmith.trainer.fitting.bank import Bank
 from headsmith.trainer.fitting.fused_optimizer import FusedOptimizer
-from headsmith.trainer.fitting.gather_kernel import fetch_rows
+from headsmith.trainer.fitting.gather_kernel import Programs, fetch_rows
 from headsmith.trainer.fitting.optimizers import Optimizer
 from headsmith.trainer.fitting.processes import Processes
 
@@ -105,7 +105,7 @@ def test_a_wide_step_is_that_of_the_heads(losses, classes, processes, on_a_cpu):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
-@pytest.mark.parametrize("programs", [3, 64])
+@pytest.mark.parametrize("programs", [Programs(3, 1), Programs(2, 4), Programs(64, 2)])
 @pytest.mark.parametrize("width", [5, 1024, 1500])
 def test_fetched_rows_are_those_that_were_asked_for(width, programs, dtype):
     features, labels = torch.randn(40, width).to(dtype), torch.randint(9, (40,))
