@@ -41,21 +41,30 @@ class FusedOptimizer(Optimizer):
     def update(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
         """See `Optimizer.update`."""
         for index, gradient in enumerate(gradients):
-            self.update_one(index, gradient, position, scale)
+            self.update_one(index, [gradient.contiguous()], position, scale)
 
-    def update_one(self, index: int, gradient: Tensor, position: int, scale: float) -> None:
-        """Take one step of one parameter: the ``index``-th; all else as for `Optimizer.update`."""
+    def update_one(self, index: int, gradients: Sequence[Tensor], position: int, scale: float) -> None:
+        """Take one step of one parameter.
+
+        Args:
+            index: Which one.
+            gradients: One or two tensors whose sum is its gradient, each head's part of them contiguous.
+            position: See `Optimizer.update`.
+            scale: See there.
+        """
         parameter = self.parameters[index]
         moments = [state[index] for state in self.state.values()]
         copy = self.rounded[index] if self.rounded else parameter
         count = parameter[0].numel()
         _update[(triton.cdiv(count, _BLOCK), len(parameter))](
             parameter,
-            gradient.contiguous(),
+            gradients[0],
+            gradients[-1],
+            gradients[0].stride(0),
             moments[0],
             moments[-1],
             copy,
-            copy[0].numel(),
+            copy.stride(0),
             self._rates,
             self._decays,
             self._coming[position],
@@ -66,6 +75,7 @@ class FusedOptimizer(Optimizer):
             BETA2,
             EPSILON,
             KIND=self.kind,
+            PAIR=len(gradients) == 2,
             ROUNDED=bool(self.rounded),
             BLOCK=_BLOCK,
             num_warps=4,
@@ -84,6 +94,8 @@ def _table(kind: str, factors: Sequence[float]) -> Tensor:
 def _update(
     parameter_ptr,
     gradient_ptr,
+    other_ptr,
+    gradient_stride,
     first_ptr,
     second_ptr,
     rounded_ptr,
@@ -98,6 +110,7 @@ def _update(
     beta2,
     epsilon,
     KIND: tl.constexpr,
+    PAIR: tl.constexpr,
     ROUNDED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -108,7 +121,10 @@ def _update(
     rate = tl.load(rates_ptr + head)
     decay = tl.load(decays_ptr + head)
     parameter = tl.load(parameter_ptr + at, mask=inside)
-    gradient = tl.load(gradient_ptr + at, mask=inside).to(tl.float32) * scale
+    gradient = tl.load(gradient_ptr + head * gradient_stride + place, mask=inside).to(tl.float32)
+    if PAIR:
+        gradient += tl.load(other_ptr + head * gradient_stride + place, mask=inside)
+    gradient *= scale
     first = tl.load(first_ptr + at, mask=inside)
     if KIND == "adamw":
         parameter *= 1 - rate * tl.load(step_ptr) * decay

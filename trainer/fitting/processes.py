@@ -34,10 +34,6 @@ class Processes:
             for tensor in tensors:
                 dist.all_reduce(tensor)
 
-    def summing(self, tensor: Tensor) -> list[dist.Work]:
-        """Begin to add up a tensor over the processes, in place: what to ``wait`` for before it is read."""
-        return [dist.all_reduce(tensor, async_op=True)] if self.count > 1 else []
-
     def gather(self, values: Tensor, total: int) -> Tensor:
         """Put ``(..., n)`` int64 shares of ``total`` columns together that each process took every `count`-th of."""
         if self.count == 1:

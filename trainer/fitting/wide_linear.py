@@ -1,6 +1,5 @@
 """The steps of linear heads on half-precision features, as wide layers."""
 
-from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,12 +11,11 @@ from ...models.heads.affine import column_sums
 from ..losses import TopKCrossEntropy
 from .bank import Bank
 from .fused_optimizer import FusedOptimizer
+from .gradients import gradient_of
 from .processes import Processes
 
 # Classes whose half-precision scores fill the 16 bytes to which fast products want rows aligned.
 _ALIGNED = 8
-# Shares of a gradient that several processes add up, each while they compute the next one.
-_SHARES = 4
 
 
 class WideLinear:
@@ -34,13 +32,14 @@ class WideLinear:
     """
 
     def __init__(self, bank: Bank, optimizer: FusedOptimizer, processes: Processes, dtype: torch.dtype) -> None:
-        self.bank, self.optimizer, self.processes = bank, optimizer, processes
+        self.bank, self.optimizer = bank, optimizer
         self.classes = bank.head.num_classes
         padded = -(-self.classes // _ALIGNED) * _ALIGNED
         self.weight, self.bias = optimizer.rounded = [
             torch.zeros(bank.size, padded, *parameter.shape[2:], dtype=dtype, device=parameter.device)
             for parameter in optimizer.parameters
         ]
+        self._gradient = gradient_of(processes, self.weight.numel() + self.bias.numel())
         self._beside = torch.cuda.Stream(processes.device)
         self._parts = _sharing_products(bank.groups)
         self.refresh()
@@ -93,31 +92,26 @@ class WideLinear:
     def _update(self, slopes: list[Tensor], features: Tensor, position: int, scale: float) -> None:
         """Move the heads against the slopes of their scores, ``(N, G * W)`` a product; biases on a stream beside."""
         here = torch.cuda.current_stream()
+        self._gradient.begin()
+        weight, bias = self._parted(self._gradient.own)
         self._beside.wait_stream(here)
         with torch.cuda.stream(self._beside):
-            bias = torch.cat([column_sums(slope) for slope in slopes])
-            self.processes.sum(bias)
-            self.optimizer.update_one(1, self._by_head(bias), position, scale)
-        weight = torch.empty(len(bias), features.shape[1], device=features.device)
-        sums = []
-        for slope, share in self._shares(slopes, weight):
-            torch.mm(slope.T, features, out_dtype=torch.float32, out=share)
-            sums += self.processes.summing(share)
-        for each in sums:
-            each.wait()
-        self.optimizer.update_one(0, self._by_head(weight), position, scale)
+            torch.cat([column_sums(slope) for slope in slopes], out=bias.flatten())
+        products = weight.flatten(0, 1).split([slope.shape[1] for slope in slopes])
+        for slope, product in zip(slopes, products, strict=True):
+            torch.mm(slope.T, features, out_dtype=torch.float32, out=product)
+        here.wait_stream(self._beside)
+        weights, biases = zip(*map(self._parted, self._gradient.finish()), strict=True)
+        self._beside.wait_stream(here)
+        with torch.cuda.stream(self._beside):
+            self.optimizer.update_one(1, [each[:, : self.classes] for each in biases], position, scale)
+        self.optimizer.update_one(0, [each[:, : self.classes] for each in weights], position, scale)
         here.wait_stream(self._beside)
 
-    def _shares(self, slopes: list[Tensor], weight: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Slopes and the rows of the weights' gradient that are theirs, in more shares for several processes."""
-        shares = 1 if self.processes.count == 1 else _SHARES
-        for slope, rows in zip(slopes, weight.split([slope.shape[1] for slope in slopes]), strict=True):
-            size = -(-slope.shape[1] // (shares * _ALIGNED)) * _ALIGNED
-            yield from zip(slope.split(size, dim=1), rows.split(size), strict=True)
-
-    def _by_head(self, gradient: Tensor) -> Tensor:
-        """A gradient of all heads ``(H, C, ...)``, without the classes that only fill."""
-        return gradient.view(-1, self.bias.shape[1], *gradient.shape[1:])[:, : self.classes]
+    def _parted(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights' ``(H, W, D)`` and the biases' ``(H, W)`` part of a gradient."""
+        weight, bias = gradient.split([self.weight.numel(), self.bias.numel()])
+        return weight.view(self.weight.shape), bias.view(self.bias.shape)
 
 
 def _sharing_products(groups: list[tuple[slice, TopKCrossEntropy]]) -> list[list[tuple[slice, TopKCrossEntropy]]]:

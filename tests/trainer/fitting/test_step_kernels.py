@@ -37,9 +37,10 @@ def test_rows_are_addressed_in_64_bits():
     assert all("i64" in line for line in products)
 
 
+@pytest.mark.parametrize("pair", [False, True])
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
-def test_the_update_compiles(kind):
-    compiled = compile_for_hopper(_update, KIND=kind, ROUNDED=True, BLOCK=1024)
+def test_the_update_compiles(kind, pair):
+    compiled = compile_for_hopper(_update, KIND=kind, PAIR=pair, ROUNDED=True, BLOCK=1024)
     # Parameter, first moment, second moment unless it is SGD, and the rounded copy.
     assert compiled.asm["ttir"].count("tt.store") == (3 if kind == "sgd" else 4)
 

@@ -10,6 +10,7 @@ import torch
 from headsmith.trainer import Run, train
 
 SETTINGS = {"epochs": 3, "batch_size": 7, "learning_rate": 0.05, "device": "cpu"}
+TWO_CARDS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 
 
 def command(processes, features, out, settings):
@@ -25,11 +26,14 @@ def torchrun(command):
     )
 
 
-@pytest.mark.parametrize(("processes", "loss"), [(2, "softmax"), (3, "softsort")])
-def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, loss):
-    features = tiny_run.record["features"]["path"]
-    one = train(features, out=tmp_path / "one", loss=loss, **SETTINGS)
-    done = torchrun(command(processes, features, tmp_path / "many", SETTINGS | {"loss": loss}))
+@pytest.mark.parametrize(
+    ("processes", "loss", "device"),
+    [(2, "softmax", "cpu"), (3, "softsort", "cpu"), pytest.param(2, "softmax", "cuda", marks=TWO_CARDS)],
+)
+def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, loss, device):
+    features, settings = tiny_run.record["features"]["path"], SETTINGS | {"loss": loss, "device": device}
+    one = train(features, out=tmp_path / "one", **settings)
+    done = torchrun(command(processes, features, tmp_path / "many", settings))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("best epoch") == 1
     many = Run.load(tmp_path / "many")
