@@ -150,9 +150,8 @@ def one(device: torch.device) -> Iterator[Row]:
     data = splits(shape, dtype, device)
     config = _with(NEURALSORT, device=device.type)
     copy, flops = measured_copy(device), measured_flops(device)
-    warm = {name: (features[:4096], labels[:4096]) for name, (features, labels) in data.items()}
     for batch in (500, 4096) if cuda else (512,):
-        fit_heads(warm, shape.classes, [_with(config, epochs=3, batch_size=batch)], score_test=False)
+        _warm_up(data, shape, [_with(config, batch_size=batch)])
         yield ours(f"neuralsort, batch {batch}", data, shape, [_with(config, batch_size=batch)])
         plain = _with(config, loss="softmax", batch_size=batch)
         yield ours(f"softmax, batch {batch}", data, shape, [plain])
@@ -177,6 +176,7 @@ def bank(device: torch.device) -> Iterator[Row]:
             )
             for i, rate in enumerate(rates)
         ]
+        _warm_up(data, IMAGENET, mixed)
         yield ours(f"64 heads, 16 losses, batch {batch}", data, IMAGENET, mixed)
 
 
@@ -186,6 +186,7 @@ def stream(device: torch.device) -> Iterator[Row]:
     data = splits(IMAGENET, torch.float16, device)
     for batch in (500, 4096):
         config = _with(NEURALSORT, device="cuda", batch_size=batch)
+        _warm_up(data, IMAGENET, [config], memory=0)
         row = ours(f"streamed, batch {batch}", data, IMAGENET, [config], memory=2**30)
         rate = row.images * IMAGENET.dims * 2 / row.seconds
         note = f"{rate / 1e9:.1f} GB/s of {upload / 1e9:.1f} GB/s measured: {rate / upload:.0%}"
@@ -235,9 +236,8 @@ def many(device: torch.device) -> Iterator[Row]:
     """ImageNet-21K-P's shape, on as many GPUs as processes were started."""
     data = splits(IMAGENET_21K, torch.float16, device)
     config = _with(NEURALSORT, device="cuda", m=50, batch_size=16_384)
-    warm = {name: (features[:98_304], labels[:98_304]) for name, (features, labels) in data.items()}
     processes = join("cuda")
-    fit_heads(warm, IMAGENET_21K.classes, [_with(config, epochs=3)], score_test=False, processes=processes)
+    _warm_up(data, IMAGENET_21K, [config], processes=processes)
     what = f"{processes.count} GPU, batch 16384, 10,450 classes"
     yield ours(what, data, IMAGENET_21K, [config], processes=processes)
 
@@ -249,6 +249,20 @@ PARTS: dict[str, Callable[[torch.device], Iterator[Row]]] = {
     "cold": cold,
     "many": many,
 }
+
+
+def _warm_up(
+    data: Splits,
+    shape: Shape,
+    configs: list[TrainConfig],
+    memory: int | None = None,
+    processes: Processes | None = None,
+) -> None:
+    """Compile what a fit compiles: three epochs on the rows of a few steps."""
+    rows = 6 * configs[0].batch_size
+    few = {name: (features[:rows], labels[:rows]) for name, (features, labels) in data.items()}
+    short = [_with(config, epochs=3, patience=3) for config in configs]
+    fit_heads(few, shape.classes, short, memory=memory, score_test=False, processes=processes)
 
 
 def _with(config: TrainConfig, **changes: object) -> TrainConfig:

@@ -16,7 +16,7 @@ _COLUMNS = 1024
 class Programs(NamedTuple):
     """How many programs share the rows at most, of how many warps each; a warp reads a row at a time."""
 
-    count: int
+    most: int
     warps: int
 
 
@@ -37,7 +37,7 @@ def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor
     count, width = out[0].shape
     if count:
         rows_each = programs.warps
-        grid = (min(triton.cdiv(count, rows_each), programs.count),)
+        grid = (min(triton.cdiv(count, rows_each), programs.most),)
         _fetch[grid](
             features, labels, rows, *out, count, width, ROWS=rows_each, COLUMNS=_COLUMNS, num_warps=programs.warps
         )
