@@ -61,7 +61,7 @@ class _Read:
         from torch.distributed import _symmetric_memory as symmetric_memory
 
         self.own = symmetric_memory.empty(size, dtype=torch.float32, device=processes.device)
-        self._shared = symmetric_memory.rendezvous(self.own, dist.distributed_c10d._get_default_group())
+        self._shared = symmetric_memory.rendezvous(self.own, dist.group.WORLD)  # type: ignore[arg-type]  # joined: not None
         self._all = [self._shared.get_buffer(rank, (size,), torch.float32) for rank in range(processes.count)]
 
     def begin(self) -> None:
