@@ -165,10 +165,8 @@ def bank(device: torch.device) -> Iterator[Row]:
     data = splits(IMAGENET, torch.float16, device)
     for batch in (500, 4096):
         config = _with(NEURALSORT, device="cuda", epochs=2, batch_size=batch)
-        yield ours(f"one head, batch {batch}", data, IMAGENET, [config])
         rates = [1e-3 * 1.05**i for i in range(64)]
         equal = [_with(config, learning_rate=rate) for rate in rates]
-        yield ours(f"64 heads, one loss, batch {batch}", data, IMAGENET, equal)
         methods = ("softmax", "neuralsort", "softsort", "bitonic")
         mixed = [
             _with(
@@ -176,8 +174,10 @@ def bank(device: torch.device) -> Iterator[Row]:
             )
             for i, rate in enumerate(rates)
         ]
-        _warm_up(data, IMAGENET, mixed)
-        yield ours(f"64 heads, 16 losses, batch {batch}", data, IMAGENET, mixed)
+        banks = {"one head": [config], "64 heads, one loss": equal, "64 heads, 16 losses": mixed}
+        for what, configs in banks.items():
+            _warm_up(data, IMAGENET, configs)
+            yield ours(f"{what}, batch {batch}", data, IMAGENET, configs)
 
 
 def stream(device: torch.device) -> Iterator[Row]:
