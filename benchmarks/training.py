@@ -154,6 +154,7 @@ def one(device: torch.device) -> Iterator[Row]:
         _warm_up(data, shape, [_with(config, batch_size=batch)])
         yield ours(f"neuralsort, batch {batch}", data, shape, [_with(config, batch_size=batch)])
         plain = _with(config, loss="softmax", batch_size=batch)
+        _warm_up(data, shape, [plain])
         yield ours(f"softmax, batch {batch}", data, shape, [plain])
         yield eager(data, shape, batch, 1 if cuda else 20, device)
         yield floors(shape, batch, 2 if cuda else 4, copy, flops)

@@ -21,7 +21,7 @@ class Programs(NamedTuple):
 
 
 # Many for the device's memory; few, large ones for the bus to the host, which leave the multiprocessors to others.
-FROM_DEVICE, FROM_HOST = Programs(1024, 2), Programs(8, 16)
+FROM_DEVICE, FROM_HOST = Programs(132, 8), Programs(8, 16)
 
 
 def fetch_rows(features: Tensor, labels: Tensor, rows: Tensor, out: tuple[Tensor, Tensor], programs: Programs) -> None:

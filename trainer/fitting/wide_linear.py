@@ -1,5 +1,7 @@
 """The steps of linear heads on half-precision features, as wide layers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 
@@ -39,7 +41,7 @@ class WideLinear:
             torch.zeros(bank.size, padded, *parameter.shape[2:], dtype=dtype, device=parameter.device)
             for parameter in optimizer.parameters
         ]
-        self._gradient = gradient_of(processes, self.weight.numel() + self.bias.numel())
+        self._gradients = [gradient_of(processes, copy.numel()) for copy in optimizer.rounded]
         self._beside = torch.cuda.Stream(processes.device)
         self._parts = _sharing_products(bank.groups)
         self.refresh()
@@ -92,26 +94,24 @@ class WideLinear:
     def _update(self, slopes: list[Tensor], features: Tensor, position: int, scale: float) -> None:
         """Move the heads against the slopes of their scores, ``(N, G * W)`` a product; biases on a stream beside."""
         here = torch.cuda.current_stream()
-        self._gradient.begin()
-        weight, bias = self._parted(self._gradient.own)
         self._beside.wait_stream(here)
-        with torch.cuda.stream(self._beside):
-            torch.cat([column_sums(slope) for slope in slopes], out=bias.flatten())
-        products = weight.flatten(0, 1).split([slope.shape[1] for slope in slopes])
-        for slope, product in zip(slopes, products, strict=True):
-            torch.mm(slope.T, features, out_dtype=torch.float32, out=product)
-        here.wait_stream(self._beside)
-        weights, biases = zip(*map(self._parted, self._gradient.finish()), strict=True)
-        self._beside.wait_stream(here)
-        with torch.cuda.stream(self._beside):
-            self.optimizer.update_one(1, [each[:, : self.classes] for each in biases], position, scale)
-        self.optimizer.update_one(0, [each[:, : self.classes] for each in weights], position, scale)
+        with torch.cuda.stream(self._beside), self._updated(1, position, scale) as bias:
+            torch.cat([column_sums(slope) for slope in slopes], out=bias)
+        with self._updated(0, position, scale) as weight:
+            products = weight.view(-1, features.shape[1]).split([slope.shape[1] for slope in slopes])
+            for slope, product in zip(slopes, products, strict=True):
+                torch.mm(slope.T, features, out_dtype=torch.float32, out=product)
         here.wait_stream(self._beside)
 
-    def _parted(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights' ``(H, W, D)`` and the biases' ``(H, W)`` part of a gradient."""
-        weight, bias = gradient.split([self.weight.numel(), self.bias.numel()])
-        return weight.view(self.weight.shape), bias.view(self.bias.shape)
+    @contextmanager
+    def _updated(self, index: int, position: int, scale: float) -> Iterator[Tensor]:
+        """Where this process's share of one parameter's gradient goes, flat; then its update by the sum of all."""
+        gradient = self._gradients[index]
+        gradient.begin()
+        yield gradient.own
+        shape = self.optimizer.rounded[index].shape
+        shares = [share.view(shape)[:, : self.classes] for share in gradient.finish()]
+        self.optimizer.update_one(index, shares, position, scale)
 
 
 def _sharing_products(groups: list[tuple[slice, TopKCrossEntropy]]) -> list[list[tuple[slice, TopKCrossEntropy]]]:
