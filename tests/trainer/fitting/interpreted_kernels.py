@@ -5,13 +5,14 @@ their place here; `test_fit.py` has the same claim for a whole fit on a GPU.
 """
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 import torch
 
 from headsmith.models.heads import build_head
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.criterion import resolve
+from headsmith.trainer.criterion import criterion, resolve
 from headsmith.trainer.fitting import wide_linear
 from headsmith.trainer.fitting.bank import Bank
 from headsmith.trainer.fitting.fused_optimizer import FusedOptimizer
@@ -105,6 +106,32 @@ def test_a_wide_step_is_that_of_the_heads(losses, classes, count, on_a_cpu, monk
     for copy, parameter in zip(optimizer.rounded, optimizer.parameters, strict=True):
         assert torch.equal(copy[:, :classes], parameter.half())
         assert not copy[:, classes:].any()
+
+
+@pytest.mark.parametrize("loss", ["softmax", "neuralsort", "softsort"])
+def test_wide_steps_are_those_of_a_loop_that_rounds_to_half_precision(loss, on_a_cpu):
+    classes, steps, generator = 10, 12, torch.Generator().manual_seed(2)
+    bank, parameters, configs = made([loss], classes)
+    head = torch.nn.Linear(DIMS, classes)
+    head.load_state_dict(bank.head.state_dict())
+    config = replace(configs[0], optimizer="sgd", learning_rate=0.1)  # Adam makes whole steps of what is only rounding
+    plain = torch.optim.SGD(head.parameters(), lr=config.learning_rate, momentum=config.momentum)
+    optimizer = FusedOptimizer(parameters, [config], [1.0] * steps)
+    wide = wide_linear.WideLinear(bank, optimizer, Processes(CPU), torch.float16)
+    for step in range(steps):
+        features = torch.randn(ROWS, DIMS, generator=generator).half()
+        labels = torch.randint(classes, (ROWS,), generator=generator)
+        optimizer.start(step, 1)
+        wide.step(features, labels, 0, ROWS)
+
+        weight, bias = (parameter.detach().half().float() for parameter in head.parameters())
+        scores = (features.float() @ weight.T + bias).half().float().requires_grad_()
+        [slope] = torch.autograd.grad(criterion(config)(scores, labels).sum(), scores)
+        slope = slope.half().float()
+        head.weight.grad, head.bias.grad = slope.T @ features.float() / ROWS, slope.mean(0)
+        plain.step()
+    for ours, theirs in zip(parameters, head.parameters(), strict=True):
+        torch.testing.assert_close(ours[0], theirs.detach(), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])

@@ -155,7 +155,10 @@ def test_half_precision_on_a_card_is_the_plain_loop_within_rounding(classes):
     generator = torch.Generator().manual_seed(0)
     labels = torch.randint(classes, (400,), generator=generator)
     features = (torch.eye(classes)[labels] @ torch.randn(classes, 16, generator=generator)).half()
-    base = TrainConfig(epochs=3, batch_size=32, learning_rate=0.02, start="zeros", top1_mode="sm", device="cuda")
+    # Not Adam: it makes whole steps of gradients that are nothing but rounding.
+    base = TrainConfig(
+        epochs=3, batch_size=32, optimizer="sgd", momentum=0.0, start="zeros", top1_mode="sm", device="cuda"
+    )
     configs = [replace(base, loss=loss, m=classes, learning_rate=0.02 * (1 + i)) for i, loss in enumerate(LOSSES)]
     for together in ([configs[0]], configs):
         for own, fitted in zip(together, fit_heads({"train": (features, labels)}, classes, together), strict=True):
@@ -163,7 +166,9 @@ def test_half_precision_on_a_card_is_the_plain_loop_within_rounding(classes):
             head.apply(lambda m: (m.weight.zero_(), m.bias.zero_())).requires_grad_()
             expected = plain({"train": (features.float(), labels)}, replace(own, device="cpu"), head)
             for parameter, value in zip(fitted.head.parameters(), expected, strict=True):
-                torch.testing.assert_close(parameter.detach(), value, atol=0.02, rtol=0.05)
+                # The slopes of the others jump where scores change their order.
+                tolerance = 1e-3 if own.loss == "softmax" else 0.06
+                torch.testing.assert_close(parameter.detach(), value, atol=tolerance, rtol=0)
 
 
 def test_noise_and_dropout_are_drawn_from_the_seed(rows, config):

@@ -200,7 +200,7 @@ def test_a_datasets_source_extracts_to_the_same_features(folder, features, tiny_
         for split in ("train", "val", "test")
     }
     datasets.DatasetDict(data).save_to_disk(tmp_path / "images")
-    found = extract(tmp_path / "images", out=tmp_path / "set", dtype="float32", **tiny_backbone._asdict())
+    found = extract(tmp_path / "images", out=tmp_path / "set", dtype="float32", device="cpu", **tiny_backbone._asdict())
     for split in data:
         assert torch.equal(found.arrays(split)[0], features.arrays(split)[0])
         assert torch.equal(found.arrays(split)[1], features.arrays(split)[1])

@@ -53,7 +53,8 @@ def options(image_folder, tiny_backbone):
     folder = image_folder({"cat": 30, "dog": 11, "owl": 10})
     for name in ("cat/004.png", "owl/007.png", "dog/001.png"):
         (folder / name).write_text("no image")
-    return {"images": folder, "batch_size": 3, "device": "cpu", **tiny_backbone._asdict()}
+    # Two threads: with many, one process would have taken all parts before the others began.
+    return {"images": folder, "batch_size": 3, "device": "cpu", "workers": 2, **tiny_backbone._asdict()}
 
 
 @pytest.fixture(scope="module")
