@@ -60,14 +60,14 @@ def make_backbone(name: str, root: Path) -> tuple[Backbone, list[str]]:
 
 
 def decoding(folder: Path, backbone: Backbone, most: int) -> Iterator[tuple[str, float]]:
-    """Decode, resize and crop alone, with 1, 2, 4, ... threads."""
+    """Decode, resize and crop alone, with 1, 2, 4, ... workers."""
     images = open_images(folder)
-    for threads in [2**power for power in range(most.bit_length())]:
-        some = range(min(len(images), 256 * threads))
-        stream = decode(images, some, lambda image, _: backbone.preprocessing(image), threads)
+    for workers in [2**power for power in range(most.bit_length())]:
+        some = range(min(len(images), 256 * workers))
+        stream = decode(images, some, lambda image, _: backbone.preprocessing(image), workers)
         start = time.perf_counter()
         rows = sum(1 for _ in stream)
-        yield f"decoding, {threads} threads", rows / (time.perf_counter() - start)
+        yield f"decoding, {workers} workers", rows / (time.perf_counter() - start)
 
 
 def network(backbone: Backbone, device: torch.device, batch: int, seconds: float) -> Iterator[tuple[str, float]]:

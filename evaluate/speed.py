@@ -135,7 +135,7 @@ def _times(run: Callable[[], object], seconds: float, most: int) -> Array:
 
 
 def _decoding(held_out: HeldOutImages) -> float | None:
-    """Images decoded, resized and cropped a second, in as many threads as the evaluation takes."""
+    """Images decoded, resized and cropped a second, a few of them, in threads."""
     some = held_out.sample(DECODED)
     start = time.perf_counter()
     count = sum(len(batch.ids) for batch in some.batches(16))

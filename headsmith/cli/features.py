@@ -41,7 +41,9 @@ def extract(
         bool, typer.Option("--flip/--no-flip", help="The mirror image of each crop of a training image is a row too.")
     ] = False,
     batch_size: Annotated[int, typer.Option(help="Crops a forward pass.")] = 64,
-    workers: Annotated[int | None, typer.Option(help="Decoding threads.", show_default="usable cores")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="How many images are decoded at once.", show_default="usable cores")
+    ] = None,
     device: Device = "auto",
     amp: Annotated[
         bool,

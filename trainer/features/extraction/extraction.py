@@ -75,8 +75,8 @@ def extract(
             Validation and test keep the one view that is deployed.
         flip: Whether the mirror image of each crop of a training image is a further row.
         batch_size: Crops a forward pass; it does not decide whether features are reused.
-        workers: Decoding threads; by default one for each CPU that this process may use, divided among the processes
-            of torchrun.
+        workers: How many images are decoded at once, in threads, or in processes if more than 8 (Linux); by default
+            one for each CPU that this process may use, divided among the processes of torchrun.
         device: ``auto``, ``cpu`` or ``cuda``.
         amp: Run the backbone under autocast to float16: faster on a CUDA device, and the features are no longer exactly
             those of the exported file.

@@ -38,7 +38,7 @@ class Filling:
         embedder: From pixels to features.
         views: From an image to pixels.
         batch_size: Crops a forward pass.
-        workers: Decoding threads.
+        workers: How many images are decoded at once.
         strict: Stop at an unreadable image.
         shown: Whether progress is shown.
     """

@@ -12,13 +12,18 @@ from PIL import Image
 
 from ....models.errors import InputError
 from ....models.images import UnreadableImage
+from . import processes, threads
 from .image_set import ImageSet
 from .samples import Sample
-from .threads import default_workers, ordered_map
+from .threads import default_workers
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Prepare = Callable[[Image.Image], Pixels]
 AHEAD = 256
+# 8 threads decode 5 times as much as one, 16 and 32 less than 8: PIL holds Python's lock for a while with every image.
+_MOST_THREADS = 8
+# As many are decoded before processes are well under way.
+_FEW = 500
 _log = logging.getLogger(__name__)
 
 
@@ -46,13 +51,13 @@ def image_batches(
     strict: bool = False,
     on_unreadable: Callable[[str, str], None] | None = None,
 ) -> Iterator[Batch]:
-    """Decode images in threads and give them in batches.
+    """Decode images beside whoever reads them, and give them in batches.
 
     Args:
         images: What to decode.
         preprocessing: Resize and crop: a `Preprocessing`, or nothing of the kind for images one at a time.
         batch_size: Images a batch; fewer where some are unreadable, and in the last one. None is empty.
-        workers: Threads; by default one for each CPU that this process may use.
+        workers: How many decode, see `decode`; by default one for each CPU that this process may use.
         strict: Stop at an unreadable image instead of leaving it out.
         on_unreadable: Called with the id of an image that is left out and the reason; by default it is logged.
 
@@ -80,22 +85,24 @@ def decode(
     *,
     ahead: int = AHEAD,
 ) -> Generator[tuple[Sample, Pixels | UnreadableImage], None, None]:
-    """Decode images in threads and prepare their pixels, in the order of ``indices``.
+    """Decode images and prepare their pixels, in the order of ``indices``.
 
-    PIL lets other threads run while it decodes and scales. At most ``ahead`` images wait, after the crop.
+    In threads, as PIL lets others run while it decodes and scales. For many images more than 8 workers are forked
+    processes (on Linux), which need not wait for each other where it does not. About ``ahead`` images wait, after the
+    crop.
 
     Args:
         images: Where they are.
         indices: Which; drawn as decoding gets there.
         prepare: From an image and its split to pixels, uint8.
-        workers: Threads; by default one for each CPU that this process may use.
+        workers: How many; by default one for each CPU that this process may use.
         ahead: How many may be begun before their turn.
 
     Yields:
         The sample, and its pixels or why it has none.
     """
-    threads = default_workers() if workers is None else workers
-    check_at_least_one("--workers", threads)
+    count = default_workers() if workers is None else workers
+    check_at_least_one("--workers", count)
 
     def one(index: int) -> tuple[Sample, Pixels | UnreadableImage]:
         try:
@@ -103,7 +110,8 @@ def decode(
         except UnreadableImage as error:
             return images.samples[index], error
 
-    return ordered_map(one, indices, threads, ahead=ahead)
+    forked = count > _MOST_THREADS and len(images) > _FEW and processes.can_fork()
+    return (processes if forked else threads).ordered_map(one, indices, count, ahead=ahead)
 
 
 def gather(

@@ -14,6 +14,7 @@ from headsmith.models import InputError, load_backbone
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
 from headsmith.trainer.features.extraction import extraction
+from headsmith.trainer.features.images import batches
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +67,11 @@ def arguments(tiny):
     return {"spec": tiny.backbone, "checkpoint": tiny.checkpoint, "image_size": tiny.image_size}
 
 
-def test_a_feature_is_the_same_alone_and_in_a_batch(folder, features, tiny_backbone, tmp_path):
-    alone = extract(folder, out=tmp_path / "set", dtype="float32", batch_size=1, workers=4, **tiny_backbone._asdict())
+@pytest.mark.parametrize("workers", [4, 12])  # threads, and processes
+def test_a_feature_is_the_same_alone_and_in_a_batch(folder, features, tiny_backbone, tmp_path, workers, monkeypatch):
+    monkeypatch.setattr(batches, "_FEW", 0)
+    options = {"dtype": "float32", "device": "cpu", **tiny_backbone._asdict()}
+    alone = extract(folder, out=tmp_path / "set", batch_size=1, workers=workers, **options)
     for split in ("train", "val", "test"):
         assert alone.ids(split) == features.ids(split)
         torch.testing.assert_close(alone.arrays(split)[0], features.arrays(split)[0], atol=1e-5, rtol=0)
@@ -186,7 +190,8 @@ def test_bad_arguments(folder, tmp_path, tiny_backbone):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_datasets_source_extracts_to_the_same_features(folder, features, tiny_backbone, tmp_path):
+def test_a_datasets_source_extracts_to_the_same_features(folder, features, tiny_backbone, tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "_FEW", 0)
     images = open_images(folder)
     kind = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=images.class_names)})
     data = {

@@ -1,8 +1,15 @@
+import multiprocessing
+import os
+import subprocess
+import sys
 import threading
+import time
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -10,7 +17,9 @@ from PIL import Image
 from headsmith.models import InputError, Preprocessing
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import image_batches, open_images
-from headsmith.trainer.features.images.threads import default_workers, ordered_map
+from headsmith.trainer.features.images import batches as batches_module
+from headsmith.trainer.features.images import processes, threads
+from headsmith.trainer.features.images.threads import default_workers
 
 RECIPE = Preprocessing("shortest", (20, 20), (16, 16), "bilinear", (0.5,) * 3, (0.5,) * 3)
 
@@ -24,8 +33,9 @@ def damaged(image_folder):
     return open_images(folder, splits=False)
 
 
-@pytest.mark.parametrize("workers", [1, 4])
-def test_batches_follow_the_image_set(damaged, workers):
+@pytest.mark.parametrize("workers", [1, 4, 9])  # threads, and processes
+def test_batches_follow_the_image_set(damaged, workers, monkeypatch):
+    monkeypatch.setattr(batches_module, "_FEW", 0)
     reported = []
     batches = list(image_batches(damaged, RECIPE, 5, workers=workers, on_unreadable=lambda *r: reported.append(r)))
     readable = [s for s in damaged.samples if s.id not in ("cat/001.png", "dog/002.png")]
@@ -71,30 +81,68 @@ def test_sizes_below_one(damaged, batch_size, workers, flag):
 @settings(deadline=None, max_examples=30)
 @given(items=st.lists(st.integers()), workers=st.integers(1, 4), ahead=st.integers(1, 9))
 def test_ordered_map_is_map(items, workers, ahead):
-    assert list(ordered_map(lambda item: item * 2, items, workers, ahead=ahead)) == [item * 2 for item in items]
+    found = threads.ordered_map(lambda item: item * 2, items, workers, ahead=ahead)
+    assert list(found) == [item * 2 for item in items]
 
 
-def test_ordered_map_runs_ahead_by_a_bound_and_stops_when_closed():
-    begun, lock = [], threading.Lock()
+@settings(deadline=None, max_examples=8)
+@given(count=st.integers(0, 60), workers=st.integers(1, 3), ahead=st.integers(1, 50))
+def test_ordered_map_in_processes_is_map(count, workers, ahead):
+    before = torch.get_rng_state()
+    found = processes.ordered_map(lambda item: (item * 2, os.getpid()), iter(range(count)), workers, ahead=ahead)
+    doubled, where = zip(*found, strict=True) if count else ((), ())
+    assert list(doubled) == [item * 2 for item in range(count)]
+    assert os.getpid() not in where
+    assert len(set(where)) <= workers
+    assert torch.equal(torch.get_rng_state(), before)
 
-    def work(item):
-        with lock:
-            begun.append(item)
-        return item
 
+@pytest.mark.parametrize("way", [threads, processes])
+def test_ordered_map_runs_ahead_by_a_bound_and_stops_when_closed(way):
+    drawn = count()
     before = threading.active_count()
-    results = ordered_map(work, count(), 2, ahead=5)
+    results = way.ordered_map(lambda item: item, drawn, 2, ahead=5)
     assert [next(results), next(results)] == [0, 1]
     results.close()
-    assert max(begun) <= 6
-    assert threading.active_count() == before
+    assert next(drawn) <= 7
+    assert not multiprocessing.active_children()
+    until = time.monotonic() + 10
+    while threading.active_count() > before:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
-def test_what_work_raises_comes_out_at_its_place():
-    results = ordered_map(lambda item: 1 // item, [1, 0, 1], 2, ahead=3)
+@pytest.mark.parametrize("way", [threads, processes])
+def test_what_work_raises_comes_out_at_its_place(way):
+    results = way.ordered_map(lambda item: 1 // item, [1, 0, 1], 2, ahead=3)
     assert next(results) == 1
     with pytest.raises(ZeroDivisionError):
         next(results)
+
+
+STUCK = """
+import os
+from headsmith.trainer.features.images.processes import ordered_map
+for pid, _ in ordered_map(lambda item: (os.getpid(), bytes(2**20)), iter(int, 1), 2, ahead=99):
+    print(pid, flush=True)
+"""
+
+
+def test_processes_end_with_a_parent_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True) as parent:
+        pids = {int(parent.stdout.readline()) for _ in range(60)}
+        parent.kill()
+    assert len(pids) == 2
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < until, pids
+        time.sleep(0.05)
+
+
+def test_children_that_may_have_none_do_not_fork():
+    with multiprocessing.get_context("fork").Pool(1) as pool:  # its processes are daemons
+        assert pool.apply(processes.can_fork) is False
+    assert processes.can_fork()
 
 
 def test_workers_follow_the_affinity_mask(monkeypatch):
