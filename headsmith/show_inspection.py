@@ -10,7 +10,7 @@ from .show import console, percent, show_json
 
 if TYPE_CHECKING:
     from .trainer import Inspection
-    from .trainer.features.inspection.inspection import SplitReport
+    from .trainer.features.inspection.report import SplitReport
 
 NAMED = 3
 

@@ -4,7 +4,8 @@ from .images.batches import Batch, image_batches
 from .images.image_set import ImageSet, open_images
 from .images.samples import Sample
 from .importing import import_features
-from .inspection.inspection import Inspection, inspect_features
+from .inspection.inspection import inspect_features
+from .inspection.report import Inspection
 
 __all__ = [
     "Batch",

@@ -110,8 +110,9 @@ def decode(
         except UnreadableImage as error:
             return images.samples[index], error
 
-    forked = count > _MOST_THREADS and len(images) > _FEW and processes.can_fork()
-    return (processes if forked else threads).ordered_map(one, indices, count, ahead=ahead)
+    if count > _MOST_THREADS and len(images) > _FEW and processes.can_fork():
+        return processes.ordered_map(one, indices, count, ahead=ahead)
+    return threads.ordered_map(one, indices, count, ahead=ahead)
 
 
 def gather(

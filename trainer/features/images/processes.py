@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -27,11 +27,11 @@ def can_fork() -> bool:
     return sys.platform == "linux" and not multiprocessing.current_process().daemon
 
 
-class _Work(Dataset[Out]):
-    def __init__(self, work: Callable[[In], Out]) -> None:
+class _Work(Dataset[Any]):
+    def __init__(self, work: Callable[[Any], Any]) -> None:
         self._work = work
 
-    def __getitem__(self, item: In) -> Out:
+    def __getitem__(self, item: Any) -> Any:
         return self._work(item)
 
 
@@ -51,7 +51,7 @@ def ordered_map(
         warnings.filterwarnings("ignore", message="This DataLoader will create")  # more workers than CPUs: as asked
         loader = DataLoader(
             _Work(work),
-            batch_sampler=_chunks(iter(items), size),  # type: ignore[arg-type]  # any iterable of lists
+            batch_sampler=_chunks(iter(items), size),
             num_workers=workers,
             collate_fn=list,
             prefetch_factor=_WAITING,

@@ -1,16 +1,14 @@
 """What was found in a feature set, judged: what would spoil a training, and what a person should know."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..columns import Columns
 from ..feature_set import rows_sha256
 from ..images.samples import listed
 from .magnitudes import TIMES
 from .neighbours import Neighbours
-
-if TYPE_CHECKING:
-    from .inspection import Inspection, SplitReport
+from .report import Inspection, SplitReport
 
 # Less than this share of a split moves its accuracy by less than chance does.
 SPOILT_SHARE = 0.01
@@ -19,7 +17,7 @@ _TOLD = ("ids in more than one split", "classes without a training row")
 
 
 def judge(
-    found: "Inspection", manifest: Mapping[str, Any], columns: Mapping[str, Columns]
+    found: Inspection, manifest: Mapping[str, Any], columns: Mapping[str, Columns]
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings, in words."""
     problems, warnings = list[str](), list[str]()
@@ -46,7 +44,7 @@ def judge(
     return problems, warnings
 
 
-def _of_split(split: str, report: "SplitReport", manifest: Mapping[str, Any], columns: Columns) -> list[str]:
+def _of_split(split: str, report: SplitReport, manifest: Mapping[str, Any], columns: Columns) -> list[str]:
     problems = []
     shape, expected = columns.features.shape, (manifest["splits"][split], manifest["feature_dim"])
     if shape != expected:
