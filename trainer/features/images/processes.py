@@ -65,7 +65,11 @@ def ordered_map(
 
 
 def _begin(parent: int, _: int) -> None:
-    """End with the parent, even if it is killed; leave what is shared with it unwritten by the garbage collector."""
+    """End with the parent, even if it is killed; leave what is shared with it unwritten by the garbage collector.
+
+    A live display of the parent's is in other hands, and its lock may be held for ever: warnings go past it.
+    """
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

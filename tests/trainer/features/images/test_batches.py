@@ -1,3 +1,4 @@
+import io
 import multiprocessing
 import os
 import subprocess
@@ -137,6 +138,11 @@ def test_processes_end_with_a_parent_that_is_killed():
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < until, pids
         time.sleep(0.05)
+
+
+def test_processes_write_past_a_live_display(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # as rich does
+    assert list(processes.ordered_map(lambda _: sys.stderr is sys.__stderr__, range(2), 1, ahead=2)) == [True, True]
 
 
 def test_children_that_may_have_none_do_not_fork():
