@@ -74,8 +74,11 @@ def sets(features: list[str]) -> Iterator[tuple[str, list[Splits]]]:
         splits = {name: found.arrays(name) for name in ("train", "val", "test")}
         splits = {name: (rows.float(), labels) for name, (rows, labels) in splits.items()}
         yield path, [splits for _ in SEEDS]
-        unit = {name: (torch.nn.functional.normalize(rows), labels) for name, (rows, labels) in splits.items()}
-        yield f"{path}, of length 1", [unit for _ in SEEDS]
+        for length in (1, 0.1):
+            short = {
+                name: (length * torch.nn.functional.normalize(rows), labels) for name, (rows, labels) in splits.items()
+            }
+            yield f"{path}, of length {length}", [short for _ in SEEDS]
 
 
 def main() -> None:

@@ -4,13 +4,16 @@ import dataclasses
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..models.environment import pick_device
 from ..models.errors import InputError
-from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig, flag
+from .config import EPOCHS, LARGEST, PATIENCE, PATIENCE_STEPS, SMALL, STEPS, TrainConfig, flag
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
 _DEFAULT_RANKS = 5
+# Rows that say how large features are.
+_SAMPLE = 1000
 
 # The settings that are the loss's own, by its keywords.
 KEYWORDS = {
@@ -50,8 +53,13 @@ def default_p_k(num_classes: int) -> tuple[float, ...]:
     return (1.0,) if last == 1 else (0.5, *[0.0] * (last - 2), 0.5)
 
 
-def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
-    """The settings with every default filled in, for a training split of ``rows`` rows and ``num_classes`` classes.
+def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainConfig:
+    """The settings with every default filled in.
+
+    Args:
+        config: The settings.
+        num_classes: C.
+        features: ``(N, D)`` of the training split.
 
     Raises:
         InputError: Settings that the loss does not take, or weights for more ranks than there are classes.
@@ -71,6 +79,7 @@ def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
     temperature = config.inverse_temperature
     if temperature is None:
         temperature = default_inverse_temperature(config.loss, config.distribution, m)
+    rows = len(features)
     batch_size = min(config.batch_size, rows)
     # An epoch of LBFGS is 20 iterations over all rows.
     steps = STEPS if config.optimizer == "lbfgs" else -(-rows // batch_size)
@@ -79,12 +88,23 @@ def resolve(config: TrainConfig, num_classes: int, rows: int) -> TrainConfig:
         p_k=p_k,
         m=m,
         inverse_temperature=temperature,
-        learning_rate=config.step_size,
+        learning_rate=_learning_rate(config, features),
         epochs=max(EPOCHS, -(-STEPS // steps)) if config.epochs is None else config.epochs,
         batch_size=batch_size,
         patience=max(PATIENCE, -(-PATIENCE_STEPS // steps)) if config.patience is None else config.patience,
         device=str(pick_device(config.device)),
     )
+
+
+def _learning_rate(config: TrainConfig, features: Tensor) -> float:
+    """The one that was given, or the default for features of this size."""
+    adam = config.optimizer in ("adam", "adamw")
+    if config.learning_rate is not None or config.head != "linear" or not adam:
+        return config.step_size
+    some = features[:: max(1, len(features) // _SAMPLE)]
+    size = float(some.double().square().mean().sqrt())
+    factor = min(max(SMALL / size, 1.0), LARGEST) if size > 0 else 1.0
+    return float(f"{config.step_size * factor:.3g}")
 
 
 def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...]:

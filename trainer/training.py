@@ -68,7 +68,7 @@ def train(
         raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     chosen = _settings(preset, config, settings)
-    resolve(chosen, len(feature_set.class_names), feature_set.manifest["splits"]["train"])
+    resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
     begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
     out = Path(out)
     processes = join(chosen.device)

@@ -4,6 +4,7 @@ import pickle
 from dataclasses import replace
 
 import pytest
+import torch
 
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, TrainConfig, train
@@ -35,8 +36,8 @@ def test_an_unknown_setting_of_train(tmp_path):
 
 def test_a_warmup_longer_than_the_epochs_that_are_left_out():
     with pytest.raises(InputError, match=r"--warmup: 500 epochs found, expected at most --epochs \(100\)"):
-        resolve(TrainConfig(warmup=500), num_classes=10, rows=100_000)
-    small = resolve(TrainConfig(warmup=500), num_classes=10, rows=1000)  # two steps an epoch
+        resolve(TrainConfig(warmup=500), num_classes=10, features=torch.ones(100_000, 1))
+    small = resolve(TrainConfig(warmup=500), num_classes=10, features=torch.ones(1000, 1))  # two steps an epoch
     assert small.epochs == 1500
 
 

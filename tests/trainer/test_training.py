@@ -23,6 +23,7 @@ from headsmith.models.heads import Linear
 from headsmith.trainer import FeatureSet, Run, TrainConfig, train
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.features.columns import Columns
+from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.selection import Selection
 
 QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
@@ -117,12 +118,44 @@ def test_columns_of_different_scales_are_told(tmp_path):
     ids=str,
 )
 def test_a_small_split_has_epochs_for_3000_steps(given, epochs, patience):
-    found = resolve(TrainConfig(**given), num_classes=10, rows=1078)
+    found = resolve(TrainConfig(**given), num_classes=10, features=torch.ones(1078, 1))
     assert (found.epochs, found.patience) == (epochs, patience)
 
 
+@pytest.mark.parametrize(
+    ("given", "size", "rate"),
+    [
+        ({}, 0.84, 3e-3),  # the glyph set's, where the rates were found
+        ({}, 100.0, 3e-3),
+        ({}, 0.028, 3e-2),  # 1,280 columns, length 1
+        ({"loss": "softsort"}, 0.14, 2e-2),
+        ({"optimizer": "adamw"}, 0.14, 6e-3),
+        ({}, 1e-6, 0.6),
+        ({}, 0.0, 3e-3),
+        ({"learning_rate": 0.5}, 0.028, 0.5),
+        ({"optimizer": "sgd"}, 0.028, 0.15),
+        ({"head": "cosine"}, 0.028, 3e-3),
+        ({"head": "norm_linear"}, 0.028, 3e-3),
+    ],
+    ids=str,
+)
+def test_small_features_are_learnt_faster(given, size, rate):
+    features = size * torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(3000, 1)
+    assert resolve(TrainConfig(**given), 10, features).learning_rate == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "neuralsort"])
+def test_defaults_learn_from_features_of_any_size(loss):
+    pixels, labels = load_digits(return_X_y=True)
+    rows = [torch.from_numpy(pixels / 1000).float(), torch.from_numpy(labels).long()]
+    train_rows, val, test = ([part[start::3] for part in rows] for start in range(3))
+    [fitted] = fit_heads({"train": train_rows, "val": val, "test": test}, 10, [TrainConfig(loss=loss, device="cpu")])
+    peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*map(np.asarray, train_rows))
+    assert fitted.test["top1"] > peer.score(*map(np.asarray, test)) - 0.03
+
+
 def test_a_large_split_has_100_epochs():
-    found = resolve(TrainConfig(), num_classes=1000, rows=1_281_167)
+    found = resolve(TrainConfig(), num_classes=1000, features=torch.ones(1_281_167, 1))
     assert (found.epochs, found.patience, found.batch_size) == (100, 10, 512)
 
 

@@ -1,6 +1,7 @@
 """Settings that somebody chose and that change nothing."""
 
 import pytest
+import torch
 import yaml
 
 from headsmith.models import InputError
@@ -54,7 +55,7 @@ def test_defaults_and_what_a_preset_carries_are_no_wish():
 
 
 def test_the_settings_of_a_run_can_be_given_back(tmp_path):
-    config = resolve(TrainConfig(**preset("paper/imagenet1k", "softmax")), num_classes=10, rows=100)
+    config = resolve(TrainConfig(**preset("paper/imagenet1k", "softmax")), num_classes=10, features=torch.ones(100, 1))
     config.save(tmp_path / "config.yaml")
     names = yaml.safe_load((tmp_path / "config.yaml").read_text())
     refuse_unread(config, names, {"epochs"})

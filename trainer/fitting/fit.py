@@ -108,7 +108,7 @@ def fit_heads(
     """
     if not configs:
         raise InputError("no head to fit: no settings given")
-    configs = [resolve(config, num_classes, len(rows["train"][1])) for config in configs]
+    configs = [resolve(config, num_classes, rows["train"][0]) for config in configs]
     _check_shared(configs)
     if start is None:
         names = [str(label) for label in range(num_classes)]

@@ -86,9 +86,9 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
             raise InputError(
                 f"{feature_set.path}: has no split {split!r}, found {feature_set.splits}; a sweep needs it"
             )
-    classes, rows = len(feature_set.class_names), len(feature_set.arrays("train")[1])
+    classes, features = len(feature_set.class_names), feature_set.arrays("train")[0]
     try:
-        return list(dict.fromkeys(replace(one, config=resolve(one.config, classes, rows)) for one in plan.points))
+        return list(dict.fromkeys(replace(one, config=resolve(one.config, classes, features)) for one in plan.points))
     except InputError as error:
         raise InputError(f"{plan.where}: {error}") from None
 

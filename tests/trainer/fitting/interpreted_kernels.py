@@ -51,7 +51,9 @@ def made(losses, classes):
     """A bank with weights that half precision holds, and its parameters with the bank's axis first."""
     configs = [
         resolve(
-            TrainConfig(loss=loss, m=classes, label_smoothing=0.1 * (loss == "softsort"), device="cpu"), classes, ROWS
+            TrainConfig(loss=loss, m=classes, label_smoothing=0.1 * (loss == "softsort"), device="cpu"),
+            classes,
+            torch.ones(ROWS, DIMS),
         )
         for loss in losses
     ]

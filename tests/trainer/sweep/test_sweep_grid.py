@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import torch
 
 from headsmith.models import InputError
 from headsmith.trainer import TrainConfig
@@ -86,7 +87,11 @@ def test_lbfgs_is_not_multiplied_by_what_only_steps_on_batches_read():
 
 
 def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
-    config = resolve(TrainConfig(loss="softsort", p_k=(0.5, 0.5), device="cpu"), num_classes=10, rows=100)
+    config = resolve(
+        TrainConfig(loss="softsort", p_k=(0.5, 0.5), device="cpu"),
+        num_classes=10,
+        features=torch.ones(100, 1),
+    )
     config.save(tmp_path / "config.yaml")
     assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unread(config)]
 
