@@ -74,7 +74,9 @@ def train(
         ),
     ] = None,
     optimizer: Annotated[str | None, _setting("adam, adamw, sgd, or lbfgs on the full batch.", "adam")] = None,
-    learning_rate: Annotated[float | None, _setting("The optimiser's step size.", "the loss's, larger for small features")] = None,
+    learning_rate: Annotated[
+        float | None, _setting("The optimiser's step size.", "the loss's, larger for small features")
+    ] = None,
     weight_decay: Annotated[float | None, _setting("L2 penalty; decay for adamw.", "0.0")] = None,
     momentum: Annotated[float | None, _setting("Of sgd.", "0.9")] = None,
     warmup: Annotated[float | None, _setting("Epochs over which the step size rises.", "0.0")] = None,
