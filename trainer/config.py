@@ -24,9 +24,6 @@ LEARNING_RATES = {
     "bitonic": 1e-2,
     "splitter_selection": 3e-3,
 }
-# Adam moves every weight by about its rate, whatever the features: a linear head on features with a smaller root mean
-# square than SMALL (embeddings of length 1) takes the rates above times SMALL / that, at most LARGEST times.
-SMALL, LARGEST = 0.28, 200.0
 # What the rates above are multiplied by (SGD on the same set: 0.1 to 0.3 were best); LBFGS searches from 1.
 OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
 # Epochs and patience where they are not given: so many, and in a small split as many as make so many steps; found on
@@ -116,7 +113,8 @@ class TrainConfig:
             cannot tell the label from its rivals), ``zeros``, ``backbone`` (the pretrained network's own last layer,
             its classes found by name), ``backbone-in-order`` (output i is class i), or a run folder or head file.
         optimizer: ``adam``, ``adamw`` (decoupled weight decay), ``sgd``, or ``lbfgs`` on the full batch.
-        learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`), larger for small features.
+        learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`), for Adam and linear heads by
+            the size of the features.
         weight_decay: L2 penalty, or decay for ``adamw``; biases too, as in `torch.optim`.
         momentum: Of ``sgd``.
         warmup: Epochs over which the step size rises linearly from 0.
