@@ -31,8 +31,7 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
     for split, report in found.splits.items():
         if len(set(report.histogram.values())) > 1:
             console.print(f"{split}, rows a class: {_histogram(report.histogram)}", markup=False)
-    near = found.neighbours
-    if near is not None:
+    for near in [report.neighbours for report in found.splits.values() if report.neighbours is not None]:
         console.print(
             f"{near.k} nearest of {near.train_rows:,} training rows: {percent(near.accuracy)} of {near.n:,} "
             f"{near.split} rows named rightly (by guessing: {percent(near.chance)})"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 Array = np.ndarray[Any, Any]
 LEVEL = 0.01
@@ -17,21 +17,33 @@ class Guessing:
     """Predictions against guesses that name each class as often as they do.
 
     Attributes:
+        n: Rows.
         accuracy: Share of rows whose class the predictions name.
         chance: Share that the same predictions would name in random order.
+        reach: Share that could be named at all.
         p_value: Of so many hits or more by guessing: the binomial tail.
-        enough: Whether the rows are enough to tell even a weak classifier from guessing.
+        lift: The part of the way from ``chance`` to ``reach`` that the predictions surely go.
     """
 
+    n: int
     accuracy: float
     chance: float
+    reach: float
     p_value: float
-    enough: bool
+    lift: float
 
-    @property
-    def likely(self) -> bool:
-        """Whether the rows are enough, and the predictions are no better than guesses."""
-        return self.enough and self.p_value > LEVEL
+    def likely(self, lift: float = LIFT) -> bool:
+        """Whether they are no better than guesses, where the rows are enough to tell this lift from guessing."""
+        beyond = binom.isf(LEVEL, self.n, self.chance)  # more hits than these are no guesses
+        enough = binom.sf(beyond, self.n, self._expected(lift)) >= POWER
+        return bool(enough and self.p_value > LEVEL)
+
+    def below(self, lift: float) -> bool:
+        """Whether predictions of this lift would hardly ever have so few hits."""
+        return bool(binom.cdf(round(self.n * self.accuracy), self.n, self._expected(lift)) < LEVEL)
+
+    def _expected(self, lift: float) -> float:
+        return self.chance + lift * max(0, self.reach - self.chance)
 
 
 def compare(predicted: Array, expected: Array, known: Array) -> Guessing:
@@ -45,7 +57,7 @@ def compare(predicted: Array, expected: Array, known: Array) -> Guessing:
     n, classes = len(expected), 1 + max(predicted.max(), expected.max())
     often = [np.bincount(labels, minlength=classes) / n for labels in (predicted, expected)]
     hits, chance = int((predicted == expected).sum()), min(1.0, float(often[0] @ often[1]))
-    reach = float(np.isin(expected, known).mean())
-    beyond = binom.isf(LEVEL, n, chance)  # more hits than these are no guesses
-    power = binom.sf(beyond, n, chance + LIFT * max(0, reach - chance))
-    return Guessing(hits / n, chance, float(binom.sf(hits - 1, n, chance)), bool(power >= POWER))
+    reach, p_value = float(np.isin(expected, known).mean()), float(binom.sf(hits - 1, n, chance))
+    surely = float(beta.ppf(LEVEL, hits, n - hits + 1)) if hits else 0.0  # the bound of Clopper and Pearson
+    lift = max(0.0, surely - chance) / (reach - chance) if reach > chance else 0.0
+    return Guessing(n, hits / n, chance, reach, p_value, lift)

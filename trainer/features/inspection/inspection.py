@@ -12,7 +12,7 @@ from ..feature_set import FeatureSet, read_manifest
 from ..images.samples import SPLITS
 from .judging import judge
 from .magnitudes import limits
-from .neighbours import sanity
+from .neighbours import Neighbours, sanity
 from .report import Inspection, SplitReport
 from .row_scan import Found, Scan, scan
 from .splits import shared_ids, unanswered
@@ -34,11 +34,10 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     class_names = manifest["class_names"]
     beyond = limits(columns.get("train", next(iter(columns.values()))).features)
     scans = {split: scan(found, split, beyond) for split, found in columns.items()}
+    near = sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names))
+    written = {split: as_written(path, split, manifest, one.digest) for split, one in scans.items()}
     reports = {
-        split: _report(
-            scans[split], columns[split], class_names, as_written(path, split, manifest, scans[split].digest)
-        )
-        for split in columns
+        split: _report(scans[split], columns[split], class_names, written[split], near.get(split)) for split in columns
     }
     shared = shared_ids(columns)
     found = Inspection(
@@ -53,7 +52,7 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
         leaked_ids=Found(len(shared), [], shared[: Found.MOST]),
         leaked_rows=_leaked_rows(columns, scans),
         unanswered=unanswered(columns, class_names),
-        neighbours=sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names)),
+        neighbours=near.get("val", near.get("test")),
         problems=[],
         warnings=[],
     )
@@ -72,7 +71,9 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any],
     return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}
 
 
-def _report(found: Scan, columns: Columns, class_names: list[str], written: bool | None) -> SplitReport:
+def _report(
+    found: Scan, columns: Columns, class_names: list[str], written: bool | None, near: Neighbours | None
+) -> SplitReport:
     labels = columns.labels
     known = (labels >= 0) & (labels < len(class_names))
     first = np.unique(found.hashes, return_index=True)[1]
@@ -88,7 +89,9 @@ def _report(found: Scan, columns: Columns, class_names: list[str], written: bool
         duplicates=Found.of(repeated & ~found.zero, columns),
         unlabelled=Found.of(~known, columns),
         norm=found.norm,
+        typical_norm=found.typical_norm,
         as_written=written,
+        neighbours=near,
     )
 
 

@@ -12,6 +12,8 @@ from .report import Inspection, SplitReport
 
 # Less than this share of a split moves its accuracy by less than chance does.
 SPOILT_SHARE = 0.01
+# Held-out rows that are so many times longer or shorter than training rows have another scale.
+SCALE = 10
 # What `import` notes and what is told here anyway.
 _TOLD = ("ids in more than one split", "classes without a training row")
 
@@ -39,8 +41,12 @@ def judge(
         problems.append("train: fewer than two classes have rows")
     if found.empty_classes:
         warnings.append(f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}")
-    if found.neighbours is not None and found.neighbours.doubtful:
-        problems.append(_guessing(found.neighbours))
+    for report in found.splits.values():
+        if (near := report.neighbours) is not None and near.doubtful:
+            problems.append(_guessing(near))
+        elif near is not None and near.below is not None:
+            warnings.append(_below(near, found.splits[near.below].neighbours))
+    problems += _other_scale(found.splits)
     return problems, warnings
 
 
@@ -72,3 +78,22 @@ def _guessing(near: Neighbours) -> str:
         f"the {near.k} nearest training rows name the class of {near.accuracy:.1%} of {near.n} {near.split} rows, no "
         f"better than guessing ({near.chance:.1%}, p = {near.p_value:.2g}){means}: are these the labels of these rows?"
     )
+
+
+def _below(near: Neighbours, other: Neighbours | None) -> str:
+    against = "" if other is None else f", but of {other.accuracy:.1%} of {other.n} {other.split} rows"
+    return (
+        f"the {near.k} nearest training rows name the class of {near.accuracy:.1%} of {near.n} {near.split} rows"
+        f"{against}: are these splits of one data set, backbone and preprocessing, with their own labels?"
+    )
+
+
+def _other_scale(splits: Mapping[str, SplitReport]) -> list[str]:
+    """Splits whose rows are far longer or shorter than the training rows: one backbone does not make them so."""
+    train = splits["train"].typical_norm if "train" in splits else None
+    return [
+        f"{split}: the median norm is {report.typical_norm:.3g}, that of train {train:.3g}: "
+        "are these features of the same backbone, scaled alike?"
+        for split, report in splits.items()
+        if train and report.typical_norm and not 1 / SCALE <= report.typical_norm / train <= SCALE
+    ]

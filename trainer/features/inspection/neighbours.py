@@ -13,9 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ..columns import Columns
 from ..images.samples import SEED
-from .guessing import Guessing, compare
+from .guessing import LIFT, Guessing, compare
 
 Array = np.ndarray[Any, Any]
+Rows = tuple[Array, Array]
 NEAREST = 5
 TRAIN_ROWS, HELD_OUT_ROWS = 20_000, 2_000
 SAMPLE_BYTES = 32 << 20
@@ -24,7 +25,7 @@ WORKING_MEMORY = 64  # MiB of distances at a time
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Accuracy of the nearest training rows (cosine) on held-out rows, a sample of both.
+    """Accuracy of the nearest training rows (cosine) on the rows of a held-out split, a sample of both.
 
     Attributes:
         accuracy: Share of held-out rows whose class they name.
@@ -36,7 +37,9 @@ class Neighbours:
         k: How many neighbours vote, nearer ones with more weight.
         means: Accuracy of the nearest class means, columns scaled: tried where the neighbours seem to guess, which
             they also do where angles between rows say little.
-        doubtful: Whether the rows are enough to tell, and neither is better than guessing.
+        doubtful: Whether the rows are enough to tell, and neither is better than guessing. The better another split
+            fares, the fewer rows are enough.
+        below: The split whose rows are surely named more than twice as well, or ``None``.
     """
 
     accuracy: float
@@ -48,10 +51,11 @@ class Neighbours:
     k: int
     means: float | None
     doubtful: bool
+    below: str | None
 
 
-def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes: int) -> Neighbours | None:
-    """Try nearest neighbours on a seeded sample.
+def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes: int) -> dict[str, Neighbours]:
+    """Try nearest neighbours on a seeded sample of each held-out split.
 
     Args:
         columns: The rows by split.
@@ -59,43 +63,63 @@ def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes:
         classes: How many there are.
 
     Returns:
-        The outcome; ``None`` without usable training or held-out rows.
+        The outcome by split; nothing of splits without usable rows, or where train has none.
     """
-    split = next((name for name in ("val", "test") if name in columns), None)
-    if split is None or "train" not in columns:
-        return None
+    if "train" not in columns:
+        return {}
     rng = np.random.default_rng(SEED)
-    train = _sample(columns["train"], usable["train"], TRAIN_ROWS, classes, rng)
-    held_out = _sample(columns[split], usable[split], HELD_OUT_ROWS, classes, rng)
-    if not len(train[0]) or not len(held_out[0]):
-        return None
+    drawn = {
+        split: _draw(columns[split], usable[split], most, classes, rng)
+        for split, most in {"train": TRAIN_ROWS, "val": HELD_OUT_ROWS, "test": HELD_OUT_ROWS}.items()
+        if split in columns
+    }
+    held_out = {split: (columns[split], rows) for split, rows in drawn.items() if split != "train" and len(rows)}
+    if not len(drawn["train"]) or not held_out:
+        return {}
+    train = _rows(columns["train"], drawn["train"])
     k = min(NEAREST, len(train[0]))
     near = _tried(KNeighborsClassifier(k, metric="cosine", algorithm="brute", weights="distance"), train, held_out)
-    means = None
-    if near.likely and np.ptp(train[0], axis=0).any():
-        means = _tried(make_pipeline(StandardScaler(copy=False), NearestCentroid()), train, held_out)
-    return Neighbours(
-        accuracy=near.accuracy,
-        chance=near.chance,
-        p_value=near.p_value,
-        n=len(held_out[0]),
-        train_rows=len(train[0]),
-        split=split,
-        k=k,
-        means=None if means is None else means.accuracy,
-        doubtful=near.likely and (means is None or means.likely),
-    )
+    peers = {split: other for split, other in (("val", "test"), ("test", "val")) if near.keys() >= {split, other}}
+    half = {split: near[peers[split]].lift / 2 if split in peers else 0.0 for split in near}
+    guessed = {split: held_out[split] for split in near if near[split].likely(max(LIFT, half[split]))}
+    means = dict[str, Guessing]()
+    if guessed and np.ptp(train[0], axis=0).any():
+        means = _tried(make_pipeline(StandardScaler(copy=False), NearestCentroid()), train, guessed)
+    return {
+        split: Neighbours(
+            accuracy=named.accuracy,
+            chance=named.chance,
+            p_value=named.p_value,
+            n=named.n,
+            train_rows=len(train[0]),
+            split=split,
+            k=k,
+            means=means[split].accuracy if split in means else None,
+            doubtful=split in guessed and (split not in means or means[split].likely(max(LIFT, half[split]))),
+            below=peers[split] if half[split] and named.below(half[split]) else None,
+        )
+        for split, named in near.items()
+    }
 
 
-def _tried(model: Any, train: tuple[Array, Array], held_out: tuple[Array, Array]) -> Guessing:
-    rows, labels = train
+def _tried(model: Any, train: Rows, held_out: Mapping[str, tuple[Columns, Array]]) -> dict[str, Guessing]:
+    """By split, how well a model of the training rows names the classes of the rows that were drawn."""
+    known, found = np.unique(train[1]), {}
     # Where classes have one row or columns are constant, means are still means, whatever deviations there are not.
     with sklearn.config_context(working_memory=WORKING_MEMORY), warnings.catch_warnings(action="ignore"):
-        return compare(model.fit(rows, labels).predict(held_out[0]), held_out[1], np.unique(labels))
+        model.fit(*train)
+        for split, drawn in held_out.items():
+            rows, labels = _rows(*drawn)
+            found[split] = compare(model.predict(rows), labels, known)
+    return found
 
 
-def _sample(columns: Columns, usable: Array, most: int, classes: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _draw(columns: Columns, usable: Array, most: int, classes: int, rng: np.random.Generator) -> Array:
+    """The numbers of some rows that can be used, in order."""
     fits = np.flatnonzero(usable & (columns.labels >= 0) & (columns.labels < classes))
     most = min(most, SAMPLE_BYTES // (4 * columns.features.shape[1]), len(fits))
-    chosen = np.sort(rng.choice(fits, most, replace=False)) if most else fits[:0]
-    return columns.features[chosen].astype(np.float32), columns.labels[chosen]
+    return np.sort(rng.choice(fits, most, replace=False)) if most else fits[:0]
+
+
+def _rows(columns: Columns, drawn: Array) -> Rows:
+    return columns.features[drawn].astype(np.float32), columns.labels[drawn]

@@ -21,7 +21,10 @@ class SplitReport:
         duplicates: Rows that are equal to an earlier one of the split, zero rows aside.
         unlabelled: Rows whose label is outside of the class names.
         norm: Smallest, mean and largest Euclidean norm of the finite rows; ``None`` where there is none.
+        typical_norm: Their median.
         as_written: Whether the features are those that were written; ``None`` where they are in no folder.
+        neighbours: How far nearest training rows agree with the labels; ``None`` for train, and where that cannot be
+            tried.
     """
 
     rows: int
@@ -33,7 +36,9 @@ class SplitReport:
     duplicates: Found
     unlabelled: Found
     norm: tuple[float, float, float] | None
+    typical_norm: float | None
     as_written: bool | None
+    neighbours: Neighbours | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Inspection:
         leaked_ids: Ids in more than one split.
         leaked_rows: By split, rows that are equal to one of an earlier split, zero rows aside.
         unanswered: By split, rows of classes that have no training row.
-        neighbours: How far nearest neighbours agree with the labels; ``None`` where that cannot be tried.
+        neighbours: Of val, or of test where val has none; see `SplitReport`.
         problems: What would spoil a training or its measurement.
         warnings: What a person should know.
     """

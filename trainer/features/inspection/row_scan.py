@@ -54,6 +54,7 @@ class Scan:
         hashes: ``(N,)`` uint64; equal for equal rows.
         digest: XXH3-128 of the bytes of all rows, in hexadecimal.
         norm: Smallest, mean and largest norm of finite rows, or ``None``.
+        typical_norm: Their median, or ``None``.
     """
 
     nan: Array
@@ -63,6 +64,7 @@ class Scan:
     hashes: Array
     digest: str
     norm: tuple[float, float, float] | None
+    typical_norm: float | None
 
     @property
     def finite(self) -> Array:
@@ -98,7 +100,8 @@ def scan(columns: Columns, name: str, limits: Array) -> Scan:
             advance(len(block))
     usable = norms[~(nan | infinite)]
     norm = (float(usable.min()), float(usable.mean()), float(usable.max())) if usable.size else None
-    return Scan(nan, infinite, absurd, norms == 0, hashes, digest.hexdigest(), norm)
+    typical = float(np.median(usable)) if usable.size else None
+    return Scan(nan, infinite, absurd, norms == 0, hashes, digest.hexdigest(), norm, typical)
 
 
 def _blocks(features: Array) -> Iterator[slice]:

@@ -30,9 +30,9 @@ def test_guesses_are_seldom_taken_for_knowledge_and_knowledge_never_for_guesses(
     rng = np.random.default_rng(0)
     labels = np.arange(1000) % 10
     guesses = [compare(rng.permutation(labels), labels, ALL) for _ in range(500)]
-    assert np.mean([found.likely for found in guesses]) > 1 - 2 * LEVEL
+    assert np.mean([found.likely() for found in guesses]) > 1 - 2 * LEVEL
     knows = [np.where(rng.random(1000) < 0.2, labels, rng.permutation(labels)) for _ in range(500)]
-    assert not any(compare(predicted, labels, ALL).likely for predicted in knows)
+    assert not any(compare(predicted, labels, ALL).likely() for predicted in knows)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,14 @@ def test_guesses_are_seldom_taken_for_knowledge_and_knowledge_never_for_guesses(
     ],
 )
 def test_nothing_is_told_from_what_cannot_tell(predicted, labels, known):
-    assert not compare(predicted, labels.astype(int), np.array(known)).likely
+    assert not compare(predicted, labels.astype(int), np.array(known)).likely()
+
+
+@pytest.mark.parametrize("hits", [0, 3, 25, 50])
+def test_what_predictions_surely_know_is_the_lower_bound_of_the_binomial_test(hits):
+    labels = np.arange(50) % 5
+    found = compare(np.where(np.arange(50) < hits, labels, (labels + 1) % 5), labels, ALL)
+    low = binomtest(hits, 50).proportion_ci(1 - 2 * LEVEL, "exact").low
+    assert found.chance + found.lift * (1 - found.chance) == pytest.approx(max(low, found.chance))
+    half = found.chance + (1 - found.chance) / 2
+    assert found.below(0.5) == (binomtest(hits, 50, half, alternative="less").pvalue < LEVEL)

@@ -175,6 +175,58 @@ def test_labels_of_other_rows_are_a_problem(tmp_path):
     assert f"class means ({means:.1%}): are these the labels of these rows?" in result.output
 
 
+def with_test(change, rows=None):
+    """Digits whose test split was changed."""
+    sound = digits(None, held_out_share=0.3)
+    features = {split: sound.arrays(split)[0].numpy().copy() for split in sound.splits}
+    labels = {split: sound.arrays(split)[1].numpy().copy() for split in sound.splits}
+    features["test"], labels["test"] = change(features["test"][:rows], labels["test"][:rows])
+    return FeatureSet.from_arrays(features, labels)
+
+
+def accuracies(model, features):
+    model.fit(*features.arrays("train"))
+    return {split: model.score(*features.arrays(split)) for split in ("val", "test")}
+
+
+@pytest.mark.parametrize("rows", [60, 500])
+def test_labels_of_other_rows_in_test_alone_are_a_problem_of_test(rows):
+    features = with_test(lambda x, y: (x, np.random.default_rng(0).permutation(y)), rows)
+    found = inspect_features(features)
+    peer = accuracies(KNeighborsClassifier(5, metric="cosine", weights="distance"), features)
+    near = {split: found.splits[split].neighbours for split in ("val", "test")}
+    assert {split: one.accuracy for split, one in near.items()} == pytest.approx(peer)
+    assert peer["test"] < 0.25 < 0.9 < peer["val"]
+    assert found.neighbours == near["val"]
+    [problem] = found.problems
+    assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than guessing" in problem
+    with pytest.warns(UserWarning, match="zero standard deviation"):
+        means = accuracies(make_pipeline(StandardScaler(), NearestCentroid()), features)
+    assert near["test"].means == pytest.approx(means["test"])
+
+
+def test_features_of_another_order_in_test_are_noted():
+    features = with_test(lambda x, y: (x[:, ::-1], y))  # digits that are turned round: some are digits still
+    found = inspect_features(features)
+    peer = accuracies(KNeighborsClassifier(5, metric="cosine", weights="distance"), features)
+    assert found.problems == []
+    [note] = found.warnings
+    assert f"class of {peer['test']:.1%} of " in note
+    assert f"test rows, but of {peer['val']:.1%} of " in note
+    assert found.splits["test"].neighbours.below == "val"
+
+
+@pytest.mark.parametrize(("times", "told"), [(1000, True), (1 / 1000, True), (3, False), (1 / 3, False)])
+def test_another_scale_in_test_is_a_problem(times, told):
+    found = inspect_features(with_test(lambda x, y: (x * times, y)))
+    assert found.splits["test"].neighbours.accuracy > 0.95  # angles do not tell
+    norms = [np.median(np.linalg.norm(digits(None).arrays(split)[0], axis=1)) for split in ("train", "test")]
+    assert [found.splits[split].typical_norm for split in ("train", "test")] == pytest.approx(
+        [norms[0], norms[1] * times], rel=0.05
+    )
+    assert [text.startswith("test: the median norm is") for text in found.problems] == [True] * told
+
+
 def in_a_mixture(rng):
     """Fifty classes that overlap: one row in five is named rightly."""
     labels = np.arange(3000) % 50
@@ -216,8 +268,9 @@ def of_the_same_row(rng):
 def test_hard_and_small_sets_are_no_problem(rows, seed):
     features, labels = rows(np.random.default_rng(seed))
     found = inspect_features(FeatureSet.from_arrays(features, labels, held_out_share=0.2, seed=seed))
-    assert not found.neighbours.doubtful
+    assert not any(found.splits[split].neighbours.doubtful for split in ("val", "test"))
     assert not any("guessing" in text for text in found.problems)
+    assert not any("nearest training rows" in text for text in found.warnings)
 
 
 def test_classes_without_rows(tmp_path):
