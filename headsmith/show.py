@@ -50,6 +50,21 @@ def show_feature_set(features: "FeatureSet") -> None:
     list_unreadable(features.manifest["unreadable"])
 
 
+def show_imported(features: "FeatureSet") -> None:
+    """A feature set that was imported: also which columns were taken for what, and which were not read."""
+    show_feature_set(features)
+    roles: dict[str, dict[str, None]] = {}
+    for columns in features.manifest["imported"]["columns"].values():
+        for role, name in columns.items():
+            roles.setdefault(role, {})[name] = None
+    read = [
+        f"{role} {', '.join(list(names)[:LISTED])}{', ...' * (len(names) > LISTED)}" for role, names in roles.items()
+    ]
+    console.print(f"read: {'; '.join(read)}", markup=False)
+    if not_read := features.manifest["imported"]["not_read"]:
+        console.print(f"not read: {', '.join(not_read)}", markup=False)
+
+
 def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
     """The first images that could not be read, with the reasons."""
     if not unreadable:

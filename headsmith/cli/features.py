@@ -119,7 +119,7 @@ def import_(
     overwrite: Overwrite = False,
 ) -> None:
     """Make a feature set of embeddings that exist: .p .pt .npz .npy .safetensors .parquet .arrow, `datasets`."""
-    from ..show import console, show_feature_set
+    from ..show import show_imported
     from ..trainer import import_features as run
 
     made = run(
@@ -141,9 +141,7 @@ def import_(
         seed=seed,
         overwrite=overwrite,
     )
-    show_feature_set(made)
-    if not_read := made.manifest["imported"]["not_read"]:
-        console.print(f"not read: {', '.join(not_read)}", markup=False)
+    show_imported(made)
 
 
 @app.command()

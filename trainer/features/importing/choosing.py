@@ -35,7 +35,11 @@ class Names:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The columns of a table that are used."""
+    """The columns of a table that are used.
+
+    Attributes:
+        guessed: Whether nobody named the column of labels.
+    """
 
     table: Table
     features: Column
@@ -43,6 +47,7 @@ class Chosen:
     ids: Column | None
     groups: Column | None
     splits: Column | None
+    guessed: bool
 
     @property
     def names(self) -> dict[str, str]:
@@ -79,7 +84,7 @@ def choose(table: Table, asked: Names) -> Chosen:
     ids = _called(table, asked.ids, "--id-column") if asked.ids else _own_ids(table)
     groups = _called(table, asked.groups, "--group-column") if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits) else None
-    chosen = Chosen(table, features, labels, ids, groups, used)
+    chosen = Chosen(table, features, labels, ids, groups, used, guessed=asked.labels is None)
     _check_matrix(chosen)
     _check_lengths(chosen)
     return chosen

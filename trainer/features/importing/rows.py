@@ -60,7 +60,9 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
     by_column = sorted({one.splits.name for one in chosen if one.splits is not None})
     rule = "; ".join([*(f"split by column {name!r}" for name in by_column), division.rule])
     rows = Rows(names, ids, labels, division.splits, rule, division.warnings)
-    _check_use(rows)
+    _check_use(rows, chosen)
+    rows.warnings.extend(one.table.note for one in chosen if one.table.note)
+    rows.warnings.extend(_no_labels(rows, chosen))
     if any(one.ids for one in chosen):
         rows.warnings.extend(_doubts(rows))
     return rows
@@ -124,13 +126,30 @@ def _doubts(rows: Rows) -> list[str]:
     return found
 
 
-def _check_use(rows: Rows) -> None:
+def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
+    where = f"{chosen[0].table.name}: {chosen[0].labels.name}"
     trained = np.unique(rows.labels[rows.splits == 0])
     if len(trained) < 2:
         only = ", ".join(rows.class_names[label] for label in trained)
-        raise InputError(f"the training rows have one class only ({only}), expected at least 2; add another class")
+        other = ", or name other labels with --labels-column" if chosen[0].guessed else ""
+        raise InputError(
+            f"{where}: the training rows have one class only ({only}), expected at least 2; add another class{other}"
+        )
     for code, split in enumerate(SPLITS):
         if not (rows.splits == code).any():
+            doubt = "".join(f" ({text})" for text in _no_labels(rows, chosen))
             raise InputError(
-                f"no class has enough rows (or groups) to carve {split} out of train; add rows, or give {split}=FILE"
+                f"{where}: no class has enough rows (or groups) to carve {split} out of train; add rows, or give "
+                f"{split}=FILE{doubt}"
             )
+
+
+def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[str]:
+    """A doubt whether a column that nobody named holds labels: its values are nearly all different."""
+    different = len(np.unique(rows.labels))
+    if not chosen[0].guessed or 2 * different < len(rows.labels):
+        return []
+    return [
+        f"the labels were read from {chosen[0].labels.name!r}, which has {different:,} different values in "
+        f"{len(rows.labels):,} rows and may be no label; name another column with --labels-column"
+    ]

@@ -60,6 +60,7 @@ class Table:
         columns: All columns of the file that may be of use.
         said: Whether a person said the split: nothing in the file counts against that.
         left_out: Names of the file's other columns.
+        note: What a person should know of how it is read.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Table:
     columns: list[Column]
     said: bool = False
     left_out: tuple[str, ...] = ()
+    note: str = ""
 
 
 def block_rows(width: int, itemsize: int) -> int:

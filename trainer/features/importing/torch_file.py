@@ -40,12 +40,20 @@ def read_torch(path: Path) -> list[Table]:
         raise InputError(f"{path}: holds {type(loaded).__name__} without tensors, expected features and labels")
     tables = by_split(columns, str(path), path.name)
     if {table.split for table in tables} == {"train", "val"} and _is_the_papers(columns):
-        return [replace(table, split="test") if table.split == "val" else table for table in tables]
+        return [_as_test(table, path) if table.split == "val" else table for table in tables]
     return tables
 
 
 def _is_the_papers(columns: list[Column]) -> bool:
     return all(column.name.endswith(("_embeddings", "_labels")) for column in columns)
+
+
+def _as_test(table: Table, path: Path) -> Table:
+    keys = " and ".join(column.name for column in table.columns)
+    note = (
+        f"{path}: {keys} are the test split, as in the files of Petersen et al.; were they val, call them val_x, val_y"
+    )
+    return replace(table, split="test", note=note)
 
 
 def _load(path: Path) -> Any:

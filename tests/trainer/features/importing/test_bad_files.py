@@ -1,6 +1,7 @@
 """Files that cannot be imported: one line that says which, what was found, what was expected, and what to do."""
 
 import pickle
+import re
 from pathlib import Path
 
 import datasets
@@ -195,12 +196,34 @@ def test_beyond_float16():
         ),
         (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "y is inf in row 39, expected a whole"),
         (np.r_[-1, -1, ROWS.labels[2:]], "y is -1 in row 0 \\(2 such rows of 40\\), expected 0 or more"),
-        (np.zeros(40, int), r"the training rows have one class only \(0\), expected at least 2"),
+        (np.zeros(40, int), r"a.npz: y: the training rows have one class only \(0\), expected .* --labels-column"),
     ],
 )
 def test_labels_that_cannot_be_used(labels, message):
     np.savez("a.npz", x=ROWS.features, y=labels)
     refused(message, "a.npz")
+
+
+DOUBT = "were read from {!r}, which has {} different values in {} rows and may be no label; name another column with"
+
+
+@pytest.mark.parametrize("values", [np.arange(40), np.array([f"caption {row % 30}" for row in range(40)])])
+def test_a_column_that_is_no_label_is_doubted_where_nothing_can_be_carved(values):
+    pq.write_table(pa.table({"x": ROWS.features.tolist(), "text": values}), "a.parquet")
+    doubt = re.escape(DOUBT.format("text", len(set(values)), 40))
+    refused(f"^a.parquet: text: no class has enough rows .* to carve val out of train.*{doubt}", "a.parquet")
+    with pytest.raises(InputError, match=r"a.parquet: text: no class has enough .* give val=FILE$"):
+        import_features("a.parquet", out="set", labels_column="text")  # a person knows
+
+
+def test_a_column_that_is_no_label_is_doubted_where_the_splits_are_given():
+    features = {f"{split}_x": ROWS.features for split in ("train", "val", "test")}
+    rows = {f"{split}_row": np.arange(40) for split in ("train", "val", "test")}
+    np.savez("a.npz", **features, **rows)
+    assert import_features("a.npz", out="few").manifest["warnings"] == []  # 40 classes, three rows each
+    np.savez("b.npz", **features, **rows | {"test_row": np.arange(40, 80)})
+    warnings = import_features("b.npz", out="many").manifest["warnings"]
+    assert [DOUBT.format("train_row", 80, 120) in text for text in warnings] == [False, True]
 
 
 def test_labels_that_are_missing_or_of_two_kinds():

@@ -179,6 +179,7 @@ def test_what_is_not_read_is_said(tmp_path, monkeypatch):
     pq.write_table(pa.table(columns), "a.parquet")
     halves = {"train_x": TRAIN.features, "train_y": TRAIN.labels, "test_x": TEST.features, "test_y": TEST.labels}
     save_file({key: torch.tensor(value) for key, value in {**halves, "mean": np.zeros(6)}.items()}, "b.safetensors")
+    grouped = ["import", "a.parquet", "--out", "other", "--labels-column", "y", "--group-column", "group"]
     for file, names, options in (
         ("a.parquet", "not read: group, score", ["--labels-column", "y"]),
         ("a.parquet", "not read: score", ["--labels-column", "y", "--group-column", "group"]),
@@ -186,6 +187,21 @@ def test_what_is_not_read_is_said(tmp_path, monkeypatch):
     ):
         made = CliRunner().invoke(app, ["import", file, "--out", "set", "--overwrite", *options])
         assert made.output.splitlines()[-1] == names
+        assert made.output.splitlines()[-2].startswith("read: features ")
+    assert "read: features x; labels y; groups group\n" in CliRunner().invoke(app, grouped).output
+
+
+@pytest.mark.parametrize(("names", "splits"), [(("_embeddings", "_labels"), "test"), (("_x", "_y"), "val")])
+def test_val_keys_of_the_papers_files_are_the_test_split_and_that_is_said(names, splits, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = names
+    halves = {f"train{x}": TRAIN.features, f"train{y}": TRAIN.labels, f"val{x}": TEST.features, f"val{y}": TEST.labels}
+    torch.save({key: torch.tensor(value) for key, value in halves.items()}, "a.p")
+    made = CliRunner().invoke(app, ["import", "a.p", "--out", "set"])
+    assert numbers(FeatureSet.load("set"), splits) == list(range(90, 120))
+    note = "note: a.p: val_embeddings and val_labels are the test split, as in the files of Petersen et al.; were they"
+    assert (note in made.output) == (splits == "test")
+    assert f"read: features train{x}, val{x}; labels train{y}, val{y}" in made.output
 
 
 def test_commands_take_a_file_as_python_does(tmp_path, monkeypatch):
