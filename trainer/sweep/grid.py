@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -161,10 +161,25 @@ def _check_common(points: list[Point], where: str) -> None:
         found = list(dict.fromkeys(getattr(point.config, key) for point in points))
         if len(found) > 1:
             raise InputError(f"{where}: {key} is {found[0]!r} and {found[1]!r}, expected one for the whole sweep")
-    if points[0].config.select == "p_k" and len({point.config.p_k for point in points}) > 1:
+
+
+def check_criterion(points: Sequence[Point], where: str) -> None:
+    """Refuse the criterion ``p_k`` where it is not the same for all heads.
+
+    Args:
+        points: The heads, every default filled in: those of ``p_k`` depend on the loss and the number of classes.
+        where: The file, for messages.
+
+    Raises:
+        InputError: Heads would be scored by different weights.
+    """
+    first = points[0].config
+    other = next((one.config for one in points if one.config.p_k != first.p_k), None)
+    if first.select == "p_k" and other is not None:
+        found = " and ".join(f"{list(one.p_k or ())} for {one.loss}" for one in (first, other))
         raise InputError(
-            f"{where}: select is 'p_k', by which heads with another p_k cannot be compared; expected top1, top5, or "
-            "weights of top-1, top-2, ... such as [.5, 0, 0, 0, .5]"
+            f"{where}: select is 'p_k', which is {found}, so that their scores cannot be compared; expected top1, "
+            "top5, or weights of top-1, top-2, ... such as [.5, 0, 0, 0, .5]"
         )
 
 

@@ -18,7 +18,7 @@ from ..starting import start_head
 from .banks import Trained, banks_of
 from .choosing import chosen_of, repeats, settings_of
 from .contest import hold_contest
-from .grid import Plan, Point, read_plan
+from .grid import Plan, Point, check_criterion, read_plan
 from .partial import Partial, is_finished, open_partial, read_bank, write_bank
 from .result import RECORD, Sweep
 from .writing import write_best, write_sweep
@@ -88,9 +88,11 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
             )
     classes, features = len(feature_set.class_names), feature_set.arrays("train")[0]
     try:
-        return list(dict.fromkeys(replace(one, config=resolve(one.config, classes, features)) for one in plan.points))
+        points = [replace(one, config=resolve(one.config, classes, features)) for one in plan.points]
     except InputError as error:
         raise InputError(f"{plan.where}: {error}") from None
+    check_criterion(points, plan.where)
+    return list(dict.fromkeys(points))
 
 
 def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, first: int = 0) -> list[Trained]:

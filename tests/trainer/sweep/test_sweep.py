@@ -172,6 +172,30 @@ def test_heads_of_one_p_k_are_chosen_by_it(digits, tmp_path):
     assert val["score"] == pytest.approx(0.5 * val["top1"] + 0.5 * top2)
 
 
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"loss": ["softmax", "softsort"]}, r"\[1.0\] for softmax and \[0.5, 0.0, 0.0, 0.0, 0.5\] for softsort"),
+        (
+            {"loss": ["softsort"], "p_k": [[1], None]},
+            r"\[1.0\] for softsort and \[0.5, 0.0, 0.0, 0.0, 0.5\] for softsort",
+        ),
+    ],
+)
+def test_heads_of_another_p_k_cannot_be_chosen_by_it(digits, tmp_path, settings, found):
+    advice = "expected top1, top5, or weights of top-1, top-2, ... such as"
+    with pytest.raises(InputError, match=f"config: select is 'p_k', which is {found}, .*; {advice}"):
+        sweep(digits, out=tmp_path / "sweep", config={"device": "cpu", "select": "p_k"} | settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cross_entropy_is_chosen_by_p_k_beside_heads_of_top1(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 1, "select": "p_k", "loss": ["softmax", "softsort"], "p_k": [[1]]}
+    heads = table(sweep(digits, out=tmp_path / "sweep", config=config), "sweep.csv")
+    assert [row["loss"] for row in heads] == ["softmax", "softsort"]
+    assert all(row["val_score"] == row["val_top1"] for row in heads)
+
+
 def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
     config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
     first = sweep(digits, out=tmp_path / "sweep", config=config).best

@@ -160,10 +160,6 @@ def test_a_preset_alone_is_the_papers_table():
         ("final_seeds: []\n", "sweep.yaml: final_seeds is an empty list"),
         ("final_seeds: five\n", "sweep.yaml: final_seeds is 'five', expected a whole number"),
         ("epochs: [0, 3]\n", "sweep.yaml: --epochs: 0 found, expected a whole number above 0"),
-        (
-            "select: p_k\nloss: [softsort]\np_k: [[1], null]\n",
-            "select is 'p_k', by which heads with another p_k cannot",
-        ),
         ("select: [top1, top5]\n", "sweep.yaml: select is 'top1' and 'top5', expected one"),
         ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),
