@@ -101,14 +101,15 @@ def _noise(contest: Contest) -> list[Finding]:
         others = len(contest.contenders) > 1
         return [_finding("baseline-best", "no other loss did better than plain cross-entropy")] if others else []
     tests = {name: test for name, test in winner.tests.items() if name in _judged(winner.setting.best.config)}
-    if any(test["p"] < NOISE and test["only_first"] > test["only_second"] for test in tests.values()):
+    beyond = [test["only_first"] - test["only_second"] for test in tests.values() if test["p"] < NOISE]
+    if any(lead > 0 for lead in beyond):
         return []
     said = ", ".join(
         f"{name} {test['only_first']} rows won and {test['only_second']} lost (p = {test['p']:.2g})"
         for name, test in tests.items()
     )
-    where = f"the {contest.split} split"
-    return [_finding("noise", f"the winner is within noise of {contest.baseline} on {where}: {said}")]
+    place = "worse than" if beyond else "within noise of"
+    return [_finding("noise", f"the winner is {place} {contest.baseline} on the {contest.split} split: {said}")]
 
 
 def _judged(config: TrainConfig) -> tuple[str, ...]:
