@@ -5,13 +5,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 
 from ....models.errors import InputError
 from ..images.samples import split_called
 from .choosing import Names
-from .importing import Maker
-from .table import Column, Table, slices
+from .importing import Maker, check_different
+from .table import Column, Table, dtype_name, slices
 
 
 def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:
@@ -23,8 +24,11 @@ def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: A
         options: As for `Maker`.
 
     Raises:
-        InputError: Some are given by split and others are not, or a split is not known.
+        InputError: Some are given by split and others are not, a split is not known, a matrix is sparse, or class names
+            are empty or repeat.
     """
+    if class_names is not None:
+        check_different(class_names, "class_names")
     given = {name: value for name, value in columns.items() if value is not None}
     asked = Names("features", "labels", "ids" if "ids" in given else None, "groups" if "groups" in given else None)
     return Maker(_tables(given), ["arrays"], asked, class_names=class_names, **options)
@@ -48,7 +52,10 @@ def _tables(given: Mapping[str, Any]) -> list[Table]:
 
 
 def _column(name: str, values: Any) -> Column:
+    if scipy.sparse.issparse(values) or (isinstance(values, torch.Tensor) and values.layout != torch.strided):
+        dense = "to_dense" if isinstance(values, torch.Tensor) else "toarray"
+        raise InputError(f"{name}: a sparse matrix found, expected a dense one: pass its .{dense}()")
     if isinstance(values, torch.Tensor):
         return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
     array = np.asarray(values)
-    return Column(name, array.shape, "str" if array.dtype.kind in "OU" else str(array.dtype), partial(slices, array))
+    return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

@@ -52,7 +52,7 @@ def copy_features(chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink
     """Copy every row to the sink of its split, in order.
 
     Raises:
-        InputError: A NaN or infinite feature, one beyond float16, or a file that ends early.
+        InputError: A NaN or infinite feature, one beyond ``dtype``, or a file that ends early.
     """
     statistics, start = Statistics(), 0
     with progress("Importing", len(rows.labels), "rows") as advance:
@@ -99,10 +99,11 @@ def _refuse(values: torch.Tensor, stored: torch.Tensor, where: str, first: int) 
             f"{where}: NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
         )
     beyond = (~stored.isfinite()).any(dim=1)
-    largest = float(values[beyond].abs().max())
-    raise InputError(
-        f"{where}: {largest:g} in {_rows(beyond, first)} is beyond float16's 65504; import with --dtype float32"
-    )
+    largest, most = float(values[beyond].abs().max()), torch.finfo(torch.float32).max
+    limit, remedy = "float16's 65504", "import with --dtype float32"
+    if largest > most:
+        limit, remedy = f"float32's {most:.3g}", "divide the features by a constant, or remove these rows"
+    raise InputError(f"{where}: {largest:g} in {_rows(beyond, first)} is beyond {limit}; {remedy}")
 
 
 def _rows(marked: torch.Tensor, first: int, most: int = 5) -> str:

@@ -1,6 +1,7 @@
 """Features that exist already, as a feature set."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from ....models.preprocessing import Preprocessing
 from ..columns import Columns
 from ..extraction.request import fingerprint
 from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
-from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
+from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS, listed
 from ..storage import MemorySink, Sink, split_file
 from .choosing import Chosen, Names, choose
 from .copying import Statistics, copy_features
@@ -256,7 +257,13 @@ def _read_names(path: Path) -> list[str]:
         names = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: no text file that can be read ({error}); expected a class name a line") from None
-    repeated = np.flatnonzero(np.unique(names, return_counts=True)[1] > 1)
-    if len(names) < 2 or repeated.size or "" in names:
-        raise InputError(f"{path}: {len(names)} names, some empty or twice; expected one for every class, one a line")
+    check_different(names, str(path))
     return names
+
+
+def check_different(names: Sequence[str], where: str) -> None:
+    """Raise an `InputError` unless these are two or more class names, none empty or twice."""
+    repeated = listed(sorted(repr(name) for name, count in Counter(names).items() if count > 1))
+    if len(names) < 2 or repeated or "" in names:
+        found = f"twice: {repeated}" if repeated else "some empty" if "" in names else "expected 2 or more"
+        raise InputError(f"{where}: {len(names)} class names, {found}; give one for every class, all different")

@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from ....models.errors import InputError
 from .arrow_file import arrow_columns
 from .labels_files import labels_of
-from .table import Array, Column, Table, block_rows, by_split, slices, split_in
+from .table import Array, Column, Table, block_rows, by_split, dtype_name, slices, split_in, to_numpy
 
 DType = np.dtype[Any]
 
@@ -52,7 +52,7 @@ def _stream(path: Path, name: str, shape: tuple[int, ...], dtype: DType) -> Iter
             _header(file, f"{path}: {name}")
             for start in range(0, shape[0], step):
                 rows = min(step, shape[0] - start)
-                yield np.frombuffer(file.read(rows * row), dtype).reshape(rows, *shape[1:])
+                yield to_numpy(np.frombuffer(file.read(rows * row), dtype).reshape(rows, *shape[1:]))
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError) as error:
         raise InputError(f"{path}: {name} is damaged ({error}); get it again") from None
 
@@ -70,7 +70,7 @@ def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, DType]:
 
 
 def _column(name: str, shape: tuple[int, ...], dtype: DType, blocks: Callable[[], Iterable[Array]]) -> Column:
-    return Column(name, shape, "str" if dtype.kind == "U" else str(dtype), blocks)
+    return Column(name, shape, dtype_name(dtype), blocks)
 
 
 def read_npy(path: Path, labels: Path | None = None) -> list[Table]:

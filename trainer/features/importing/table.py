@@ -86,13 +86,18 @@ def slices(matrix: Any) -> Iterator[Array]:
 
 
 def to_numpy(block: Any) -> Array:
-    """A tensor or array as a numpy array; float32 for what numpy does not know."""
+    """A tensor or array as a numpy array in the machine's byte order; float32 for what numpy does not know."""
     if not isinstance(block, torch.Tensor):
-        return np.asarray(block)
+        return np.asarray(block, np.asarray(block).dtype.newbyteorder("="))
     block = block.detach().cpu()
     unknown = str(block.dtype).removeprefix("torch.") in TORCH_ONLY
     array: Array = (block.float() if unknown else block).numpy()
     return array
+
+
+def dtype_name(dtype: "np.dtype[Any]") -> str:
+    """What a `Column` calls a dtype of numpy, whatever its byte order."""
+    return "str" if dtype.kind in "OU" else str(dtype.newbyteorder("="))
 
 
 def by_split(columns: Iterable[Column], name: str, ids: str) -> list[Table]:

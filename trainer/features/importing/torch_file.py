@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ....models.errors import InputError
-from .table import Array, Column, Table, by_split, slices
+from .table import Array, Column, Table, by_split, dtype_name, slices
 
 _ZIP = b"PK\x03\x04"
 SAFE_WAY = (
@@ -104,4 +104,4 @@ def _column(name: str, value: Any) -> Column:
         dtype = str(value.dtype).removeprefix("torch.")
         return Column(name, tuple(value.shape), dtype, partial(slices, value))
     array: Array = np.asarray(value)
-    return Column(name, array.shape, "str" if array.dtype.kind == "U" else str(array.dtype), partial(slices, array))
+    return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

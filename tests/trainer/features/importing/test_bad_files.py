@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 import torch
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
@@ -183,6 +184,21 @@ def test_beyond_float16():
     assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == -70000
 
 
+@pytest.mark.parametrize("dtype", [None, "float32", "float16"])
+def test_beyond_float32(dtype):
+    features = ROWS.features.astype(np.float64)
+    features[11, 2], features[12, 0] = -1e300, 1e39
+    np.savez("a.npz", x=features, y=ROWS.labels)
+    refused(
+        r"x: 1e\+300 in rows 11, 12 is beyond float32's 3.4e\+38; divide the features by a constant",
+        "a.npz",
+        dtype=dtype,
+    )
+    features[11:13] /= 1e263
+    np.savez("a.npz", x=features, y=ROWS.labels)
+    assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == pytest.approx(-1e37)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -245,7 +261,9 @@ def test_labels_outside_of_the_class_names():
     np.savez("b.npz", x=ROWS.features, y=np.array(list("abcdf"))[ROWS.labels])
     refused("label 'f' is not among the 5 class names", "b.npz", class_names="names.txt")
     Path("twice.txt").write_text("a\nb\na\n")
-    refused("twice.txt: 3 names, some empty or twice", "b.npz", class_names="twice.txt")
+    refused("twice.txt: 3 class names, twice: 'a'; give one for every class", "b.npz", class_names="twice.txt")
+    Path("empty.txt").write_text("a\n\nb\n")
+    refused("empty.txt: 3 class names, some empty", "b.npz", class_names="empty.txt")
     refused("none.txt: no text file that can be read", "b.npz", class_names="none.txt")
 
 
@@ -269,6 +287,22 @@ def test_options_that_cannot_be():
         FeatureSet.from_arrays({"train": ROWS.features}, ROWS.labels)
     with pytest.raises(InputError, match="split 'dev' is not known"):
         FeatureSet.from_arrays({"dev": ROWS.features}, {"dev": ROWS.labels})
+
+
+@pytest.mark.parametrize("out", [None, "set"])
+def test_class_names_that_repeat(out):
+    with pytest.raises(InputError, match="class_names: 5 class names, twice: 'a', 'b'; give one for every class"):
+        FeatureSet.from_arrays(ROWS.features, ROWS.labels, class_names=list("aabbc"), out=out)
+    assert not Path("set").exists()
+
+
+def test_sparse_matrices():
+    with pytest.raises(
+        InputError, match=r"features: a sparse matrix found, expected a dense one: pass its .toarray\(\)"
+    ):
+        FeatureSet.from_arrays(scipy.sparse.csr_matrix(ROWS.features), ROWS.labels)
+    with pytest.raises(InputError, match=r"features: a sparse matrix found, .* pass its .to_dense\(\)"):
+        FeatureSet.from_arrays({"train": torch.tensor(ROWS.features).to_sparse()}, {"train": ROWS.labels})
 
 
 def test_a_file_too_large_for_memory_is_to_be_imported(monkeypatch):

@@ -237,3 +237,24 @@ def test_groups_and_ids_from_columns(tmp_path):
     groups = [{faces[int(name)] for name in found.ids(split)} for split in found.splits]
     assert sum(map(len, groups)) == len(set.union(*groups)) == 7
     assert "10.00% of the groups" in found.manifest["split_rule"]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+def test_either_byte_order(tmp_path, monkeypatch, order, kind):
+    monkeypatch.chdir(tmp_path)
+    x, y, ids = (
+        TRAIN.features.astype(order + kind),
+        TRAIN.labels.astype(order + "i4"),
+        np.array(TRAIN.ids, order + "U3"),
+    )
+    np.save("a.npy", x)
+    np.save("a_labels.npy", y)
+    np.savez("a.npz", x=x, y=y, id=ids)
+    found = [import_features("a.npy", out="npy"), import_features("a.npz", out="npz"), FeatureSet.from_arrays(x, y)]
+    expected = FeatureSet.from_arrays(TRAIN.features.astype(kind), TRAIN.labels)
+    for one in found:
+        assert one.manifest["dtype"] == expected.manifest["dtype"] == ("float16" if kind == "f2" else "float32")
+        assert check_aligned(one, own_ids=one is found[1]) == set(range(60))
+        for split in one.splits:
+            assert torch.equal(one.arrays(split)[0], expected.arrays(split)[0])
