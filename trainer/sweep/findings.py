@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..config import TrainConfig
+from ..criterion import chance_loss
+from ..doubts import USELESS
 from ..unread import unread
 from .banks import Trained
 from .choosing import Setting
@@ -19,20 +21,26 @@ Finding = dict[str, str]
 
 
 def findings_of(
-    heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]
+    heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest, asked: Sequence[Point], num_classes: int
 ) -> list[Finding]:
-    """The doubts about a sweep: ``diverged``, ``edge``, ``no-baseline``, ``baseline-best``, ``noise``, ``overfit``.
+    """The doubts about a sweep.
+
+    Their codes are ``diverged``, ``useless``, ``edge``, ``no-baseline``, ``baseline-best``, ``noise`` and ``overfit``.
 
     Args:
         heads: All heads.
         settings: Their settings.
         contest: Who won.
         asked: The heads as the sweep file asks for them, whose defaults are still open: they say what varies.
+        num_classes: C.
 
     Returns:
         For each a ``code`` and a ``message``.
     """
-    return [*_diverged(heads), *_edges(settings, contest, asked), *_noise(contest), *_overfit(contest)]
+    useless = _useless(contest, num_classes)
+    no_higher = {"learning_rate"} if useless else set()
+    edges = _edges(settings, contest, asked, no_higher)
+    return [*_diverged(heads), *useless, *edges, *_noise(contest), *_overfit(contest)]
 
 
 def _diverged(heads: Sequence[Trained]) -> list[Finding]:
@@ -43,7 +51,20 @@ def _diverged(heads: Sequence[Trained]) -> list[Finding]:
     return [_finding("diverged", f"{len(lost)} of {len(heads)} heads, with learning rates {rates}; none can be chosen")]
 
 
-def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]) -> list[Finding]:
+def _useless(contest: Contest, num_classes: int) -> list[Finding]:
+    head = contest.winner.setting.best
+    loss, equal = head.best["loss"], chance_loss(head.config, num_classes)
+    if loss <= USELESS * equal:
+        return []
+    message = (
+        f"the winner's loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; "
+        f"change learning_rate (now {head.config.step_size:g}), or train for more epochs"
+    )
+    return [_finding("useless", message)]
+
+
+def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point], no_higher: set[str]) -> list[Finding]:
+    """Where the winner's numbers are the outermost; the highest of those in ``no_higher`` is far enough."""
     winner = contest.winner.setting
     config = winner.best.config
     wanted = [one.config for one in asked if _are_rivals(one.contender, one.config, winner)]
@@ -56,7 +77,7 @@ def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]
         if varied and len(values) > 1 and all(_is_number(one) for one in values):
             flat = any(one.merit[0] >= enough for one in rivals if getattr(one.best.config, name) != value)
             side = _side(name, value, values)
-            if side and not flat:
+            if side and not flat and not (side == "highest" and name in no_higher):
                 message = f"the winner's {name}, {value:g}, is the {side} that was tried; try {_more(side)}"
                 found.append(_finding("edge", message))
     return found

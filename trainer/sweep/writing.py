@@ -62,7 +62,7 @@ def write_sweep(
         "baseline": contest.baseline,
         "contenders": [row for row in by_setting if row["chosen"]],
         "paired": {"split": contest.split, "tests": {one.name: one.tests for one in contest.contenders if one.tests}},
-        "findings": findings_of(heads, settings, contest, plan.points),
+        "findings": findings_of(heads, settings, contest, plan.points, len(feature_set.class_names)),
         "settings": by_setting,
         "seconds": round(seconds, 3),
         "device": describe_device(torch.device(heads[0].config.device)),

@@ -236,6 +236,15 @@ def test_a_learning_rate_that_blows_up_is_reported_and_never_chosen(digits, tmp_
         sweep(digits, out=tmp_path / "none", config=config | {"learning_rate": 1e38})
 
 
+def test_a_winner_that_no_loss_speaks_for(digits, tmp_path):
+    config = {"device": "cpu", "epochs": 2, "learning_rate": [1e-4, 1e10]}
+    found = sweep(digits, out=tmp_path / "sweep", config=config)
+    assert found.best.config.learning_rate == 1e10
+    (doubt,) = [one for one in found.findings if one["code"] in ("useless", "edge")]
+    assert doubt["message"].startswith("the winner's loss is above that of equal scores")
+    assert any(one.startswith("loss above that of equal scores") for one in found.best.record["doubts"])
+
+
 def test_heads_that_start_from_a_run(digits, tmp_path):
     run = train(digits, out=tmp_path / "run", epochs=2, learning_rate=0.1, device="cpu")
     config = {"device": "cpu", "epochs": 1, "learning_rate": [1e-30, 1e-29], "start": ["zeros", str(run.path)]}

@@ -1,5 +1,6 @@
 """What validation chooses, and which doubts a sweep has."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +18,15 @@ from headsmith.trainer.sweep.grid import Point
 from headsmith.trainer.sweep.tables import followers
 
 
-def trained(score, contender=None, *, val_loss=1.0, diverged=False, select="top1", **settings) -> Trained:
+def trained(
+    score, contender=None, *, val_loss=1.0, train_loss=1.0, diverged=False, select="top1", **settings
+) -> Trained:
     config = TrainConfig(device="cpu", select=select, **settings)
     val = {"n": 100, "loss": val_loss, "top1": score, "top5": None, "score": score}
     file = Path(f"{score}-{settings}.safetensors")
     point = Point(contender or config.loss, config)
-    return Trained(point, 0, file, config, {"epoch": 1}, [], val, 1.0, diverged, "in memory", "cpu", {"from": "zeros"})
+    best = {"epoch": 1, "loss": train_loss}
+    return Trained(point, 0, file, config, best, [], val, 1.0, diverged, "in memory", "cpu", {"from": "zeros"})
 
 
 def contest(heads, train=0.5, **tests) -> Contest:
@@ -37,7 +41,7 @@ def contest(heads, train=0.5, **tests) -> Contest:
 
 def findings(heads, train=0.5, asked=None, **tests):
     points = [head.point for head in heads] if asked is None else asked
-    return findings_of(heads, settings_of(heads), contest(heads, train, **tests), points)
+    return findings_of(heads, settings_of(heads), contest(heads, train, **tests), points, num_classes=10)
 
 
 def codes(heads, train=0.5, **tests):
@@ -95,6 +99,20 @@ def test_an_edge_is_none_where_another_value_is_as_good(inner, expected):
     scores = zip((0.01, 0.1, 1.0), (0.5, inner, 0.9), strict=True)
     heads = [trained(score, learning_rate=rate, val_loss=2 - rate) for rate, score in scores]
     assert codes(heads) == expected
+
+
+def test_a_winner_whose_loss_is_above_that_of_equal_scores_sends_nobody_to_higher_rates():
+    low = trained(0.5, learning_rate=0.01)
+    (doubt,) = findings([low, trained(0.9, learning_rate=1e10, train_loss=3.3e9)])
+    assert doubt == {
+        "code": "useless",
+        "message": (
+            f"the winner's loss is above that of equal scores: 3.3e+09 in training where {math.log(10):.3g} needs no "
+            "features; change learning_rate (now 1e+10), or train for more epochs"
+        ),
+    }
+    assert codes([low, trained(0.9, learning_rate=1.0, train_loss=math.log(10))]) == ["edge"]
+    assert codes([low, trained(0.9, learning_rate=0.001, train_loss=9.0)]) == ["useless", "edge"]
 
 
 def test_what_follows_from_another_setting_is_no_edge():
