@@ -44,7 +44,9 @@ class FeatureSet:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Open a feature set and check all of it: nothing unusable reaches a training.
+        """Open a feature set; checked are its shapes, ids, labels and that all features are finite.
+
+        That the features are, bit by bit, those that were written is not checked here, but by `inspect_features`.
 
         Args:
             path: Its folder; or a file with features and labels (``.p``, ``.pt``, ``.npz``, ``.npy``, safetensors,

@@ -48,18 +48,32 @@ class Statistics:
         return {"min": self._low, "max": self._high, "mean_norm": self._norms / max(1, self._rows)}
 
 
-def copy_features(chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink], dtype: str) -> Statistics:
+def copy_features(
+    chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, Sink], dtype: str, *, unusable: bool = False
+) -> Statistics:
     """Copy every row to the sink of its split, in order.
 
+    Args:
+        chosen: The columns of every table.
+        rows: The rows of all tables.
+        sinks: By split.
+        dtype: ``float16`` or ``float32``.
+        unusable: Keep NaN and infinite features, for who looks at them.
+
     Raises:
-        InputError: A NaN or infinite feature, one beyond ``dtype``, or a file that ends early.
+        InputError: A NaN or infinite feature that is not to be kept, one beyond ``dtype``, or a file that ends early.
     """
     statistics, start = Statistics(), 0
     with progress("Importing", len(rows.labels), "rows") as advance:
         for one in chosen:
             first = start
             for block in one.features.blocks():
-                stored = _cast(block, dtype, one, start - first, statistics)
+                values = _values(block, one, start - first)
+                stored = values.to(getattr(torch, dtype))
+                low, high = (float(bound) for bound in torch.aminmax(stored))
+                if not (math.isfinite(low) and math.isfinite(high)):
+                    _check(values, stored, f"{one.table.name}: {one.features.name}", start - first, unusable)
+                statistics.widen(low, high)
                 for split, part in _parts(stored, rows.splits[start : start + len(block)]):
                     sinks[split].append(part.numpy())
                     statistics.add(split, part)
@@ -79,27 +93,24 @@ def _parts(block: torch.Tensor, splits: Array) -> Iterator[tuple[str, torch.Tens
         yield SPLITS[code], block if len(here) == len(block) else block.index_select(0, torch.from_numpy(here))
 
 
-def _cast(block: Array, dtype: str, chosen: Chosen, first: int, statistics: Statistics) -> torch.Tensor:
-    where = f"{chosen.table.name}: {chosen.features.name}"
+def _values(block: Array, chosen: Chosen, first: int) -> torch.Tensor:
     if block.shape[1] != chosen.features.shape[1]:
+        where = f"{chosen.table.name}: {chosen.features.name}"
         raise InputError(f"{where}: has {block.shape[1]} values in row {first}, expected {chosen.features.shape[1]}")
-    values = torch.from_numpy(np.array(block, order="C"))
-    stored = values.to(getattr(torch, dtype))
-    low, high = (float(bound) for bound in torch.aminmax(stored))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        _refuse(values, stored, where, first)
-    statistics.widen(low, high)
-    return stored
+    return torch.from_numpy(np.array(block, order="C"))
 
 
-def _refuse(values: torch.Tensor, stored: torch.Tensor, where: str, first: int) -> None:
+def _check(values: torch.Tensor, stored: torch.Tensor, where: str, first: int, unusable: bool) -> None:
     bad = (~values.isfinite()).any(dim=1)
-    if bad.any():
+    if bad.any() and not unusable:
         raise InputError(
             f"{where}: NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
         )
-    beyond = (~stored.isfinite()).any(dim=1)
-    largest, most = float(values[beyond].abs().max()), torch.finfo(torch.float32).max
+    lost = values.isfinite() & ~stored.isfinite()
+    if not lost.any():
+        return
+    beyond = lost.any(dim=1)
+    largest, most = float(values[lost].abs().max()), torch.finfo(torch.float32).max
     limit, remedy = "float16's 65504", "import with --dtype float32"
     if largest > most:
         limit, remedy = f"float32's {most:.3g}", "divide the features by a constant, or remove these rows"

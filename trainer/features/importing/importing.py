@@ -172,8 +172,11 @@ class Maker:
             write_json(folder / MANIFEST, self._manifest(statistics))
         return FeatureSet.load(out)
 
-    def keep(self) -> FeatureSet:
+    def keep(self, *, unusable: bool = False) -> FeatureSet:
         """Make it in memory.
+
+        Args:
+            unusable: Keep NaN and infinite features too.
 
         Raises:
             InputError: It would take more than half of the machine's.
@@ -185,7 +188,7 @@ class Maker:
                 "load that: it is mapped, not read"
             )
         sinks = {split: MemorySink(rows, self.width, self.dtype) for split, rows in self.splits.items()}
-        statistics = copy_features(self.chosen, self.rows, sinks, self.dtype)
+        statistics = copy_features(self.chosen, self.rows, sinks, self.dtype, unusable=unusable)
         columns = {split: Columns(*self.rows.of(split), sink.features) for split, sink in sinks.items()}
         return FeatureSet(IN_MEMORY, self._manifest(statistics), columns)
 

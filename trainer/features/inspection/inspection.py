@@ -28,7 +28,8 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
         features: A feature set, its folder, or a file that `FeatureSet.load` reads.
 
     Raises:
-        InputError: It is no feature set, or its files cannot be read at all.
+        InputError: It is no feature set, or its files cannot be read at all, or a file holds labels or columns that
+            cannot be imported.
     """
     path, manifest, columns = _opened(features)
     class_names = manifest["class_names"]
@@ -61,12 +62,15 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
 
 
 def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any], Mapping[str, Columns]]:
-    """Path, manifest and columns; of a folder also those that `FeatureSet.load` refuses."""
-    if not isinstance(features, FeatureSet) and Path(features).is_file():
-        features = FeatureSet.load(features)
+    """Path, manifest and columns, also of rows that `FeatureSet.load` refuses."""
     if isinstance(features, FeatureSet):
         return features.path, features.manifest, features.columns
     path = Path(features)
+    if path.is_file():
+        from ..importing.importing import Maker  # and with it datasets, for which folders need not wait
+
+        held = Maker.of_files([path]).keep(unusable=True)
+        return path, held.manifest, held.columns
     manifest = read_manifest(path)
     return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}
 

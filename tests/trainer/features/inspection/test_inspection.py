@@ -319,6 +319,22 @@ def test_a_set_in_memory_and_a_file(tmp_path):
             assert report == replace(folder.splits[split], as_written=None)
 
 
+def test_unusable_rows_of_a_file_are_told_although_import_refuses_them(tmp_path):
+    rows = PIXELS.astype(np.float32)
+    rows[[3, 900], 4], rows[70, 1] = np.nan, np.inf
+    file = tmp_path / "digits.npz"
+    np.savez(file, features=rows, labels=LABELS)
+    with pytest.raises(InputError, match="digits.npz: features: NaN or infinite features in rows 3, 70, 900"):
+        FeatureSet.load(file)
+    result = runner.invoke(app, ["inspect", str(file), "--json"])
+    assert result.exit_code == 1
+    splits = json.loads(result.output)["splits"].values()
+    assert sorted(name for split in splits for name in split["nan"]["ids"]) == ["digits.npz/3", "digits.npz/900"]
+    assert [name for split in splits for name in split["infinite"]["ids"]] == ["digits.npz/70"]
+    np.savez(file, features=np.where(np.isinf(rows), 1e300, rows.astype(np.float64)), labels=LABELS)
+    assert "1e+300 in row 70 is beyond float32" in runner.invoke(app, ["inspect", str(file)]).stderr
+
+
 def test_what_is_no_feature_set(tmp_path):
     result = runner.invoke(app, ["inspect", str(tmp_path)])
     assert result.exit_code == 2
