@@ -8,12 +8,11 @@ from torch import Tensor
 
 from ..models.environment import pick_device
 from ..models.errors import InputError
-from .config import EPOCHS, LARGEST, PATIENCE, PATIENCE_STEPS, SMALL, STEPS, TrainConfig, flag
+from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig, flag
+from .feature_size import column_size, rate_factor
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
 _DEFAULT_RANKS = 5
-# Rows that say how large features are.
-_SAMPLE = 1000
 
 # The settings that are the loss's own, by its keywords.
 KEYWORDS = {
@@ -101,10 +100,7 @@ def _learning_rate(config: TrainConfig, features: Tensor) -> float:
     adam = config.optimizer in ("adam", "adamw")
     if config.learning_rate is not None or config.head != "linear" or not adam:
         return config.step_size
-    some = features[:: max(1, len(features) // _SAMPLE)]
-    size = float(some.double().square().mean().sqrt())
-    factor = min(max(SMALL / size, 1.0), LARGEST) if size > 0 else 1.0
-    return float(f"{config.step_size * factor:.3g}")
+    return float(f"{config.step_size * rate_factor(column_size(features)):.3g}")
 
 
 def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """What makes a fitted head doubtful, in words."""
 
-from scipy.special import bdtrc
+from scipy.special import bdtr, bdtrc
 from torch import Tensor
 
 from .criterion import chance_loss
@@ -14,7 +14,9 @@ CHANCE = 0.01
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
 # Columns of a network's features, or of pixels, deviate up to ten times as much as their median.
-SCALES, SAMPLE = 100, 1000
+SCALES, OFFSET, SAMPLE = 100, 20, 1000
+# A test split on which so small a share of the validation accuracy is left is another kind of data.
+UNLIKE = 0.5
 # With fewer epochs the first may be the best by chance.
 MANY = 5
 
@@ -32,7 +34,9 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
         _useless(fitted, classes),
         _at_chance(fitted, classes),
         _first_epoch(fitted),
+        _unlike(fitted),
         _scales(fitted, feature_set.arrays("train")[0]),
+        _offset(fitted, feature_set.arrays("train")[0]),
         _leak(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
@@ -85,10 +89,23 @@ def _first_epoch(fitted: Fitted) -> str:
     )
 
 
-def _scales(fitted: Fitted, features: Tensor) -> str:
-    if fitted.config.head == "norm_linear" and fitted.config.norm == "standard":
+def _unlike(fitted: Fitted) -> str:
+    if not fitted.val or not fitted.test:
         return ""
-    deviations = features[:: max(1, len(features) // SAMPLE)].double().std(0, correction=0)
+    val, test = fitted.val["top1"], fitted.test["top1"]
+    hits = round(test * fitted.test["n"])
+    if bdtr(hits, fitted.test["n"], UNLIKE * val) >= CHANCE:  # so few hits or fewer, with that share
+        return ""
+    return (
+        f"test is unlike val: top-1 {test:.1%} where validation has {val:.1%}; see with `headsmith inspect` whether "
+        "its labels and features are right"
+    )
+
+
+def _scales(fitted: Fitted, features: Tensor) -> str:
+    if _standardised(fitted):
+        return ""
+    deviations = _some(features).std(0, correction=0)
     largest, median = float(deviations.max()), float(deviations[deviations > 0].median())
     if not largest > SCALES * median:  # nor where all are 0, whose median is NaN
         return ""
@@ -96,6 +113,28 @@ def _scales(fitted: Fitted, features: Tensor) -> str:
         f"scales: a column of the features deviates by {largest:.3g}, the median one by {median:.3g}; try --head "
         "norm_linear"
     )
+
+
+def _offset(fitted: Fitted, features: Tensor) -> str:
+    if _standardised(fitted) or fitted.config.optimizer == "lbfgs":
+        return ""
+    some = _some(features)
+    means, deviations = some.mean(0).abs(), some.std(0, correction=0)
+    offset = float((means / deviations)[deviations > 0].median())
+    if not offset > OFFSET:
+        return ""
+    return (
+        f"offset: the mean of the median column of the features is {offset:.3g} times its deviation; try --head "
+        "norm_linear"
+    )
+
+
+def _standardised(fitted: Fitted) -> bool:
+    return fitted.config.head == "norm_linear" and fitted.config.norm == "standard"
+
+
+def _some(features: Tensor) -> Tensor:
+    return features[:: max(1, len(features) // SAMPLE)].double()
 
 
 def _leak(feature_set: FeatureSet) -> str:

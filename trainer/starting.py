@@ -9,6 +9,7 @@ import torch
 from ..models.errors import InputError
 from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
+from .feature_size import first_weights
 from .run import HEAD, Run
 
 if TYPE_CHECKING:
@@ -30,13 +31,20 @@ class Start(NamedTuple):
     head: Head
     record: dict[str, Any]
 
-    def __call__(self, fresh: Head) -> None:
+    @torch.no_grad()
+    def __call__(self, fresh: Head, size: float = 1.0) -> None:
         """Make a fresh head of the same settings, or every head of a bank, compute what this one does.
 
         A start from nothing is small beside normalised features, so that it is copied behind the normalisation.
+
+        Args:
+            fresh: The head or the bank.
+            size: Of the features, see `column_size`: random weights of a linear head are smaller for larger ones.
         """
         if self.record["from"] in (RANDOM, ZEROS):
             _copy_parameters(fresh, self.head)
+            if isinstance(fresh, Linear):
+                fresh.weight *= first_weights(size)
         else:
             _take_over(fresh, self.head)
 

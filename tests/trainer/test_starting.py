@@ -36,6 +36,21 @@ def test_zeros():
     assert begun.record == {"from": "zeros"}
 
 
+@pytest.mark.parametrize(("head", "size", "factor"), [("linear", 10.0, 0.2), ("linear", 0.1, 1), ("cosine", 10.0, 1)])
+def test_random_weights_of_a_linear_head_are_smaller_for_large_features(head, size, factor):
+    begun = start("random", 5, ["a", "b"], None, head=head)
+    fresh = build_head(head, 5, 2)
+    begun(fresh, size)
+    torch.testing.assert_close(fresh.weight, factor * begun.head.weight)
+
+
+def test_a_pretrained_classifier_is_itself_whatever_the_features(lite0, classifier):
+    begun = start("backbone-in-order", 1280, [str(index) for index in range(1000)], lite0.record())
+    fresh = build_head("linear", 1280, 1000)
+    begun(fresh, 10.0)
+    assert torch.equal(fresh.weight, classifier.weight)
+
+
 @pytest.mark.parametrize("head", ["linear", "norm_linear"])
 def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
     synsets = ImageNetInfo().label_names()

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -126,12 +127,14 @@ def test_a_small_split_has_epochs_for_3000_steps(given, epochs, patience):
     ("given", "size", "rate"),
     [
         ({}, 0.84, 3e-3),  # the glyph set's, where the rates were found
-        ({}, 100.0, 3e-3),
+        ({}, 2.0, 3e-3),
+        ({}, 255.0, 2.35e-5),
         ({}, 0.028, 3e-2),  # 1,280 columns, length 1
         ({"loss": "softsort"}, 0.14, 2e-2),
         ({"optimizer": "adamw"}, 0.14, 6e-3),
         ({}, 1e-6, 0.6),
         ({}, 0.0, 3e-3),
+        ({}, torch.inf, 3e-3),
         ({"learning_rate": 0.5}, 0.028, 0.5),
         ({"optimizer": "sgd"}, 0.028, 0.15),
         ({"head": "cosine"}, 0.028, 3e-3),
@@ -139,15 +142,16 @@ def test_a_small_split_has_epochs_for_3000_steps(given, epochs, patience):
     ],
     ids=str,
 )
-def test_small_features_are_learnt_faster(given, size, rate):
+def test_the_default_rate_is_for_features_of_this_size(given, size, rate):
     features = size * torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(3000, 1)
     assert resolve(TrainConfig(**given), 10, features).learning_rate == pytest.approx(rate)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "neuralsort"])
-def test_defaults_learn_from_features_of_any_size(loss):
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_defaults_learn_from_features_of_any_size(loss, scale):
     pixels, labels = load_digits(return_X_y=True)
-    rows = [torch.from_numpy(pixels / 1000).float(), torch.from_numpy(labels).long()]
+    rows = [torch.from_numpy(pixels * scale).float(), torch.from_numpy(labels).long()]
     train_rows, val, test = ([part[start::3] for part in rows] for start in range(3))
     [fitted] = fit_heads({"train": train_rows, "val": val, "test": test}, 10, [TrainConfig(loss=loss, device="cpu")])
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*map(np.asarray, train_rows))
@@ -174,6 +178,31 @@ def test_a_loss_that_overflows_later_is_doubted(digits, tmp_path, monkeypatch):
     )
     run = train(digits, out=tmp_path / "run", epochs=5, learning_rate=0.01, device="cpu")
     assert "diverged: the loss is inf in epoch 3, epoch 2 was kept" in run.record["doubts"][0]
+
+
+def test_a_test_split_with_other_labels_is_doubted(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    rows = {"train": slice(0, 1000), "val": slice(1000, 1400), "test": slice(1400, None)}
+    columns = {name: pixels[part] for name, part in rows.items()}, {name: labels[part] for name, part in rows.items()}
+    settings = {"epochs": 30, "device": "cpu"}
+    assert train(FeatureSet.from_arrays(*columns), out=tmp_path / "right", **settings).record["doubts"] == []
+    columns[1]["test"] = np.random.default_rng(0).permutation(columns[1]["test"])
+    [doubt] = train(FeatureSet.from_arrays(*columns), out=tmp_path / "wrong", **settings).record["doubts"]
+    assert doubt.startswith("test is unlike val: top-1 ")
+
+
+def test_a_common_offset_is_doubted_and_standardisation_copes(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    pixels = pixels[:, pixels.std(0) > 1] + 1000
+    rows = FeatureSet.from_arrays(pixels, labels)
+    [doubt] = [
+        found for found in train(rows, out=tmp_path / "run", epochs=5, device="cpu").record["doubts"] if "off" in found
+    ]
+    expected = np.median(pixels.mean(0) / pixels.std(0))
+    assert float(re.search(r"is ([\d.]+) times", doubt)[1]) == pytest.approx(expected, rel=0.1)
+    scaled = train(rows, out=tmp_path / "scaled", head="norm_linear", epochs=30, device="cpu")
+    assert scaled.record["doubts"] == []
+    assert scaled.record["results"]["test"]["top1"] > 0.9
 
 
 def test_a_head_at_chance_level_is_doubted(tmp_path):

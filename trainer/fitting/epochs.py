@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
+from ..feature_size import column_size
 from ..starting import OPTIONS, Start
 from .bank import Bank
 from .lbfgs import Lbfgs
@@ -78,7 +79,7 @@ def epochs_for(
     )
     if isinstance(head, NormLinear) and head.norm == "standard":
         head.fit_statistics(*_mean_and_std(rows))
-    start(head)
+    start(head, column_size(rows.features))
     bank = Bank(head, configs, processes.device)
     if config.optimizer == "lbfgs":
         return Lbfgs(bank, rows, config, processes)

@@ -1,0 +1,33 @@
+"""How large features are, and what that asks of a linear head and of Adam.
+
+Adam moves every weight by about its rate, whatever the features. A rate that suits features of one size is slow for
+smaller ones (embeddings of length 1) and rough for larger ones (pixels in 0..255), and so are the first weights.
+"""
+
+import math
+
+from torch import Tensor
+
+# Between these sizes nothing is adapted: there the default rates were found, and there are most networks' features.
+SMALL, LARGE = 0.28, 2.0
+# A bias has no features: its steps must not become absurd.
+_MOST = 200.0
+_SAMPLE = 1000
+
+
+def column_size(features: Tensor) -> float:
+    """The median root mean square of the columns ``(N, D)`` that are not 0, by at most 2,000 rows; 1 if all are 0."""
+    some = features[:: max(1, len(features) // _SAMPLE)].double()
+    sizes = some.square().mean(0).sqrt()
+    median = float(sizes[sizes > 0].median())
+    return median if 0 < median < math.inf else 1.0  # the median of nothing is NaN
+
+
+def rate_factor(size: float) -> float:
+    """What Adam's default rates are multiplied by, for a linear head on features of a `column_size`."""
+    return min(max(SMALL / size, 1.0), _MOST) * first_weights(size)
+
+
+def first_weights(size: float) -> float:
+    """What the small random weights of a linear head are multiplied by, for scores of the usual size."""
+    return min(LARGE / size, 1.0)
