@@ -75,7 +75,7 @@ def train(
     ] = None,
     optimizer: Annotated[str | None, _setting("adam, adamw, sgd, or lbfgs on the full batch.", "adam")] = None,
     learning_rate: Annotated[
-        float | None, _setting("The optimiser's step size.", "the loss's, larger for small features")
+        float | None, _setting("The optimiser's step size.", "the loss's, for features of this size")
     ] = None,
     weight_decay: Annotated[float | None, _setting("L2 penalty; decay for adamw.", "0.0")] = None,
     momentum: Annotated[float | None, _setting("Of sgd.", "0.9")] = None,
