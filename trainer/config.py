@@ -1,7 +1,7 @@
 """The settings of a training run: every default in one place, every value spelt out in the run folder."""
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType
@@ -13,6 +13,7 @@ from ..models.errors import InputError, near
 from ..models.files import new_file
 from ..models.heads import HEADS
 from ..models.yaml_file import read_yaml
+from .plain import is_number, plain
 
 # Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
 LEARNING_RATES = {
@@ -91,6 +92,8 @@ _FILLED_IN_BY_RESOLVE: Any = None
 @dataclass(frozen=True)
 class TrainConfig:
     """What a head is trained with.
+
+    Numbers and arrays of NumPy or torch become Python's own, and lists become tuples.
 
     Attributes:
         loss: ``softmax`` (plain cross-entropy), or the relaxation of a top-k cross-entropy: one of
@@ -172,6 +175,9 @@ class TrainConfig:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            own = plain(value)
+            object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
         for name in ("epochs", "batch_size", "patience", "hidden"):
             if getattr(self, name) is not None or name not in ("epochs", "patience"):
                 self._check(name, int, lambda value: value > 0, "a whole number above 0")
@@ -190,13 +196,11 @@ class TrainConfig:
         for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             self._check_known(name, known)
         if self.p_k is not None:
-            self._check_weights("p_k")
-        if isinstance(self.select, str):
-            self._check_known("select", SELECTIONS)
-        else:
-            self._check_weights("select")
-            if min(self.select, default=-1) < 0 or not sum(self.select) > 0:
-                raise InputError(f"--select: {self.select} found, expected weights of 0 or more, one of them above 0")
+            self._weights("p_k")
+        if self.select not in SELECTIONS:
+            weights = self._weights("select", f"one of {', '.join(SELECTIONS)}, or ", SELECTIONS)
+            if min(weights, default=-1) < 0 or not sum(weights) > 0:
+                raise InputError(f"--select: {weights} found, expected weights of 0 or more, one of them above 0")
         if self.epochs is not None and self.warmup > self.epochs:
             raise InputError(f"--warmup: {self.warmup} epochs found, expected at most --epochs ({self.epochs})")
 
@@ -213,12 +217,15 @@ class TrainConfig:
                 f"{flag(name)}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}"
             )
 
-    def _check_weights(self, name: str) -> None:
-        value = getattr(self, name)
-        if isinstance(value, str) or not isinstance(value, Iterable):
+    def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:
+        value: Any = getattr(self, name)
+        if not isinstance(value, tuple) or not all(map(is_number, value)):
+            hint = near(str(value), words)
+            found = f"{value!r} found{hint};" if hint else f"{value!r} found,"
             raise InputError(
-                f"{flag(name)}: {value!r} found, expected weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
+                f"{flag(name)}: {found} expected {or_else}weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
             )
+        return value
 
     @property
     def step_size(self) -> float:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from ..models.errors import InputError
 from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads
+from .plain import is_number, plain
 from .run import Run
 from .starting import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Start, start_head
 from .unread import in_vain
@@ -175,8 +176,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
-        share = self.validation_fraction
-        if not isinstance(share, int | float) or not 0 < share < 1:
+        share = plain(self.validation_fraction)
+        if not is_number(share) or not 0 < share < 1:
             raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")
         held_out = np.zeros(len(labels), bool)
         if self.early_stopping:
@@ -191,8 +192,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self, random: np.random.RandomState) -> TrainConfig:
         own = {name: getattr(self, name) for name in _SHARED}
-        weights = {name: _tuple(own[name]) for name in ("p_k", "select")}
-        return TrainConfig(**own | weights | {"seed": int(random.randint(2**31 - 1))})
+        return TrainConfig(**own, seed=random.randint(2**31 - 1))
 
     def _start(self, config: TrainConfig) -> Start:
         """The head before its first step; arrays say of no backbone, so that a run's is taken for theirs."""
@@ -275,11 +275,6 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 # The settings that a parameter stands for under its own name.
 _SHARED = tuple(field.name for field in dataclasses.fields(TrainConfig) if field.name != "seed")
-
-
-def _tuple(weights: Any) -> Any:
-    """Weights as settings hold them; the settings judge what are none."""
-    return tuple(weights) if isinstance(weights, Iterable) and not isinstance(weights, str) else weights
 
 
 def _hold_out(labels: NDArray[Any], share: float, random: np.random.RandomState) -> NDArray[np.intp]:

@@ -1,10 +1,14 @@
 """Settings that no run can be trained with."""
 
+import json
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_iris
 
 from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, TrainConfig, train
@@ -21,12 +25,67 @@ from headsmith.trainer.criterion import resolve
         ({"optimizer": "adm"}, "--optimizer: 'adm' found; did you mean adam"),
         ({"p_k": ".5,.5"}, "--p-k: '.5,.5' found, expected weights of top-1, top-2, ... such as"),
         ({"p_k": 1}, "--p-k: 1 found, expected weights of top-1, top-2, ... such as"),
-        ({"select": 1}, "--select: 1 found, expected weights of top-1, top-2, ... such as"),
+        ({"p_k": [[1], [0.5, 0.5]]}, "--p-k: .* found, expected weights of top-1, top-2, ... such as"),
+        ({"select": 1}, "--select: 1 found, expected one of p_k, top1, top5, or weights of top-1, top-2, ... such as"),
+        ({"select": ".5,0,.5"}, "--select: '.5,0,.5' found, expected one of p_k, top1, top5, or weights of top-1"),
+        ({"select": ["top1"]}, r"--select: \('top1',\) found; did you mean top1"),
+        ({"select": "top2"}, r"found; did you mean top5 or top1\?; expected one of p_k, top1, top5, or weights"),
+        ({"epochs": np.bool_(True)}, "--epochs: True found, expected a whole number above 0"),
+        ({"epochs": np.float64(2)}, "--epochs: 2.0 found, expected a whole number above 0"),
+        ({"balanced": np.int64(1)}, "--balanced: 1 found, expected true or false"),
+        ({"learning_rate": np.array([0.1])}, r"--learning-rate: .*0.1.* found, expected a number above 0"),
     ],
 )
 def test_settings_that_are_wrong(settings, message):
     with pytest.raises(InputError, match=message):
         TrainConfig(**settings)
+
+
+def test_numbers_of_numpy_become_pythons(tmp_path):
+    given = {
+        "loss": np.str_("softsort"),
+        "p_k": np.array([0.5, 0.5]),
+        "learning_rate": np.float32(0.25),
+        "balanced": np.bool_(True),
+        "select": [np.float64(0.5), np.int64(1)],
+        "epochs": np.int64(2),
+        "batch_size": np.int32(64),
+        "warmup": Fraction(1, 2),
+    }
+    expected = {
+        "loss": "softsort",
+        "p_k": (0.5, 0.5),
+        "learning_rate": 0.25,
+        "balanced": True,
+        "select": (0.5, 1),
+        "epochs": 2,
+        "batch_size": 64,
+        "warmup": 0.5,
+    }
+    config = TrainConfig(**given)
+    found = {name: getattr(config, name) for name in expected}
+    assert repr(found) == repr(expected)  # NumPy's numbers are equal to Python's, but are written otherwise
+    config.save(tmp_path / "config.yaml")
+    assert TrainConfig.load(tmp_path / "config.yaml") == config
+    json.dumps(vars(config))
+
+
+def test_lists_and_numbers_of_numpy_train(tmp_path):
+    features, labels = load_iris(return_X_y=True)
+    rows = FeatureSet.from_arrays(features, labels)
+    own = {"p_k": (0.25, 0.75), "select": (0.5, 0.5), "epochs": 2, "learning_rate": 0.125}
+    numpys = {
+        "p_k": np.array([0.25, 0.75]),
+        "select": [0.5, 0.5],
+        "epochs": np.int64(2),
+        "learning_rate": np.float32(0.125),
+    }
+    runs = [
+        train(rows, out=tmp_path / name, loss="softsort", device="cpu", **settings)
+        for name, settings in (("own", own), ("numpy", numpys))
+    ]
+    assert runs[1].config == runs[0].config
+    assert torch.equal(runs[1].head.weight, runs[0].head.weight)
 
 
 def test_an_unknown_setting_of_train(tmp_path):

@@ -74,6 +74,22 @@ def test_in_a_pipeline_under_a_grid_search():
     assert set(search.predict(features)) <= set(names)
 
 
+def test_a_grid_of_numpys_numbers():
+    features, labels = load_iris(return_X_y=True)
+    grid = {
+        "epochs": np.arange(2, 4),
+        "loss": np.array(["softmax", "softsort"]),
+        "balanced": np.array([True, False]),
+        "validation_fraction": np.array([0.25], np.float32),
+        "select": [[0.5, 0.5]],
+    }
+    model = HeadClassifier(early_stopping=True, random_state=np.int64(0))
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(features, labels)
+    plain = {name: getattr(search.best_estimator_.config_, name) for name in ("epochs", "loss", "balanced")}
+    assert plain == {name: search.best_params_[name] for name in plain}
+    assert [type(value) for value in plain.values()] == [int, str, bool]
+
+
 def test_calibrated():
     features, labels = load_iris(return_X_y=True)
     model = CalibratedClassifierCV(HeadClassifier(epochs=60, learning_rate=0.1, random_state=0), cv=3)

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..config import TrainConfig
 from ..criterion import chance_loss
 from ..doubts import USELESS
+from ..plain import is_number
 from ..unread import unread
 from .banks import Trained
 from .choosing import Setting
@@ -74,7 +74,7 @@ def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point]
     for name in sorted(vars(config).keys() - _NO_AXIS - unread(config).keys()):
         value, values = getattr(config, name), {getattr(one.best.config, name) for one in rivals}
         varied = len({getattr(one, name) for one in wanted}) > 1
-        if varied and len(values) > 1 and all(_is_number(one) for one in values):
+        if varied and len(values) > 1 and all(is_number(one) for one in values):
             flat = any(one.merit[0] >= enough for one in rivals if getattr(one.best.config, name) != value)
             side = _side(name, value, values)
             if side and not flat and not (side == "highest" and name in no_higher):
@@ -94,10 +94,6 @@ def _standard_error(setting: Setting) -> float:
     select, score = setting.best.config.select, setting.mean("score")
     highest = 1.0 if isinstance(select, str) else sum(select)
     return math.sqrt(max(score * (highest - score), 0.0) / setting.best.val["n"])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _side(name: str, value: float, values: set[float]) -> str:

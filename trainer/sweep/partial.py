@@ -71,7 +71,7 @@ def read_bank(path: Path, bank: Sequence[Point], number: int) -> list[Trained]:
     """The heads of a finished bank, the ``number``-th of the sweep."""
     rows = read_json(path / RECORD)["heads"]
     return [
-        Trained(point, number, path / f"{place:04d}.safetensors", _config(row.pop("config")), **row)
+        Trained(point, number, path / f"{place:04d}.safetensors", TrainConfig(**row.pop("config")), **row)
         for place, (point, row) in enumerate(zip(bank, rows, strict=True))
     ]
 
@@ -88,8 +88,3 @@ def _row(fitted: Fitted) -> dict[str, Any]:
         "device": str(fitted.device),
         "start": dict(fitted.start),
     }
-
-
-def _config(values: dict[str, Any]) -> TrainConfig:
-    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-    return TrainConfig(**settings)

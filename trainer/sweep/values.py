@@ -6,6 +6,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ...models.errors import InputError
 from ..config import TrainConfig, no_setting
+from ..plain import plain
 
 HINTS = {field.name: get_type_hints(TrainConfig)[field.name] for field in dataclasses.fields(TrainConfig)}
 _IN_WORDS = {
@@ -26,7 +27,7 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
 
     Args:
         name: The setting.
-        given: What the file says of it.
+        given: What the file says of it; from Python also an array or a range.
         where: The file, for messages.
         shown: What the file calls it, where that is another name.
 
@@ -35,7 +36,8 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
     """
     if name not in HINTS:
         raise InputError(f"{where}: {no_setting(name, HINTS)}")
-    if isinstance(given, list | tuple) and not given:
+    given = plain(given)
+    if given == []:
         raise InputError(
             f"{where}: {shown or name} is an empty list, so that there is nothing to train; give at least one value"
         )
@@ -45,9 +47,9 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
 
 
 def _is_axis(name: str, given: Any) -> bool:
-    if not isinstance(given, list | tuple):
+    if not isinstance(given, list):
         return False
-    return tuple not in _kinds(name) or any(isinstance(one, list | tuple | str | NoneType) for one in given)
+    return tuple not in _kinds(name) or any(isinstance(one, list | str | NoneType) for one in given)
 
 
 def _kinds(name: str) -> list[Any]:
@@ -60,7 +62,6 @@ def _kinds(name: str) -> list[Any]:
 def _value(name: str, given: Any, where: str, shown: str) -> Any:
     kinds = _kinds(name)
     value = _number(given) if {int, float} & {*kinds} and isinstance(given, str) else given
-    value = tuple(value) if isinstance(value, list) else value
     if not any(_fits(value, kind) for kind in kinds):
         expected = " or ".join(_IN_WORDS[kind] for kind in kinds)
         raise InputError(f"{where}: {shown} is {given!r}, expected {expected}, or a list of such")
@@ -77,7 +78,7 @@ def _number(text: str) -> Any:
 
 def _fits(value: Any, kind: Any) -> bool:
     if kind is tuple:
-        return isinstance(value, tuple) and len(value) > 0 and all(_fits(one, float) for one in value)
+        return isinstance(value, list) and len(value) > 0 and all(_fits(one, float) for one in value)
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, int | float) if kind is float else isinstance(value, kind)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 
@@ -94,6 +95,28 @@ def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
     )
     config.save(tmp_path / "config.yaml")
     assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unread(config)]
+
+
+def test_axes_of_numpys_and_ranges_are_those_of_lists():
+    axes = {"learning_rate": [0.001, 0.01, 0.1], "epochs": [2, 4], "balanced": [False, True], "seed": [0, 1, 2]}
+    weights = {"p_k": [[0.5, 0.5], [0.25, 0.75]], "select": [0.5, 0.5]}
+    lists = {"loss": ["neuralsort"], **axes, **weights, "final_seeds": [3, 4]}
+    arrays = {
+        "loss": np.array(["neuralsort"]),
+        "learning_rate": np.array(axes["learning_rate"]),
+        "epochs": np.arange(2, 5, 2),
+        "balanced": [np.bool_(False), np.bool_(True)],
+        "seed": range(3),
+        "p_k": np.array(weights["p_k"]),
+        "select": np.array(weights["select"]),
+        "final_seeds": np.arange(3, 5),
+    }
+    found, expected = read_plan(arrays, None, None), read_plan(lists, None, None)
+    assert repr(found) == repr(expected)
+    assert len(found.points) == 3 * 2 * 2 * 3 * 2
+    assert [p.config.learning_rate for p in points({"learning_rate": np.logspace(-3, -1, 3)})] == [
+        pytest.approx(rate) for rate in axes["learning_rate"]
+    ]
 
 
 def test_several_grids_share_what_stands_beside_them():
