@@ -59,7 +59,8 @@ def import_features(
     Args:
         files: Files, folders or names, or a single one. A split is what stands before it (``train=FILE``), else
             what a column ``split`` says row by row, else what the name of a key, file or folder says
-            (``train_embeddings``, ``test.npz``). A file of labels counts for the array that it is named with.
+            (``train_embeddings``, ``test.npz``). A file of labels counts for the array that it is named with,
+            or for several, row after row in the order in which they are named.
         out: The feature set to make.
         features_column: Key or column with the features ``(N, D)``; by default the only possible one.
         labels_column: Key or column with the labels ``(N,)``: whole numbers or text.

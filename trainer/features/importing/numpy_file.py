@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +16,7 @@ from .labels_files import labels_of
 from .table import Array, Column, Table, block_rows, by_split, dtype_name, slices, split_in, to_numpy
 
 DType = np.dtype[Any]
+ALL = slice(None)
 
 
 def read_npz(path: Path) -> list[Table]:
@@ -73,26 +74,27 @@ def _column(name: str, shape: tuple[int, ...], dtype: DType, blocks: Callable[[]
     return Column(name, shape, dtype_name(dtype), blocks)
 
 
-def read_npy(path: Path, labels: Path | None = None) -> list[Table]:
+def read_npy(path: Path, labels: Path | None = None, rows: slice = ALL) -> list[Table]:
     """Map an ``.npy`` of features, with the labels of a file of their own.
 
     Args:
         path: The features.
         labels: An ``.npy`` of labels or a table with them; by default the file beside the features.
+        rows: Which labels of an ``.npy`` are of these features.
 
     Raises:
         InputError: It is truncated or damaged, holds objects, or has no labels beside it, or several.
     """
     features = open_npy(path, "features")
     labels = labels or labels_of(path)
-    others = [open_npy(labels, "labels")] if labels.suffix == ".npy" else arrow_columns(labels)
+    others = [open_npy(labels, "labels", rows)] if labels.suffix == ".npy" else arrow_columns(labels)
     values = [column for column in others if column.one_a_row]
     left_out = tuple(column.name for column in others if not column.one_a_row)
     return [Table(str(path), path.name, split_in(path.stem), [features, *values], left_out=left_out)]
 
 
-def open_npy(path: Path, name: str) -> Column:
-    """One array of a file, mapped.
+def open_npy(path: Path, name: str, rows: slice = ALL) -> Column:
+    """One array of a file, mapped, or some of its rows.
 
     Raises:
         InputError: It is truncated or damaged, or holds objects.
@@ -100,7 +102,7 @@ def open_npy(path: Path, name: str) -> Column:
     with path.open("rb") as file:
         try:
             _, _, dtype = _header(file, str(path))
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)[rows]
         except (ValueError, EOFError, OSError) as error:
             if isinstance(error, InputError):
                 raise
@@ -113,3 +115,20 @@ def open_npy(path: Path, name: str) -> Column:
 def is_labels(path: Path) -> bool:
     """Whether an ``.npy`` file holds one value a row, so that it belongs beside another."""
     return len(open_npy(path, "labels").shape) == 1
+
+
+def share_labels(arrays: Sequence[Path], labels: Path) -> dict[Path, slice]:
+    """The rows in one file of labels that are of each of several arrays, which follow each other.
+
+    Raises:
+        InputError: It has more labels than they have rows together, or fewer.
+    """
+    lengths = [open_npy(path, "features").shape[0] for path in arrays]
+    ends = np.cumsum(lengths).tolist()
+    if (found := open_npy(labels, "labels").shape[0]) != ends[-1]:
+        rows = ", ".join(f"{path.name} {length:,}" for path, length in zip(arrays, lengths, strict=True))
+        raise InputError(
+            f"{labels}: {found:,} labels, but the arrays named with it have {ends[-1]:,} rows together ({rows}); "
+            f"expected a label for every row of them in this order, or a file for each: {arrays[0].stem}_labels.npy"
+        )
+    return {path: slice(end - length, end) for path, length, end in zip(arrays, lengths, ends, strict=True)}

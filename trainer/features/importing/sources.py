@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from ....models.errors import InputError, near
@@ -11,7 +12,7 @@ from ..images.samples import split_called
 from .arrow_file import read_arrow
 from .datasets_folder import read_dataset
 from .labels_files import labels_beside, pairs
-from .numpy_file import is_labels, read_npy, read_npz
+from .numpy_file import ALL, is_labels, read_npy, read_npz, share_labels
 from .safetensors_file import read_safetensors
 from .table import Table, split_in
 from .torch_file import SAFE_WAY, read_torch
@@ -56,21 +57,38 @@ def _named(name: str | Path) -> tuple[str, str | None]:
     return (str(name), None) if split is None else (file, split)
 
 
-def _labels(files: Sequence[Path]) -> dict[Path, Path | None]:
+def _labels(files: Sequence[Path]) -> dict[Path, tuple[Path, slice] | None]:
     """From each named array of features to the labels that were named with it, and from those to nothing."""
     arrays = [file for file in files if file.suffix.lower() == ".npy" and file.is_file()]
     features = [file for file in arrays if not is_labels(file)]
     beside = {place.resolve() for file in features for place in labels_beside(file)}
     labels = [file for file in files if file not in features and (file in arrays or file.resolve() in beside)]
-    return {**pairs(features, labels), **dict.fromkeys(labels)}
+    found = {path: (own, ALL) for path, own in pairs(features, labels).items()}
+    if not found and len(features) > 1 and len(labels) == 1 and labels[0] in arrays:
+        _check_order(features)
+        found = {path: (labels[0], rows) for path, rows in share_labels(features, labels[0]).items()}
+    return {**found, **dict.fromkeys(labels)}
 
 
-def _open(name: str, split: str | None, labels: Mapping[Path, Path | None], *, apart: bool) -> list[Table]:
+def _check_order(files: Sequence[Path]) -> None:
+    """Refuse numbered files in another order than that of their numbers: a shell puts 10 before 9."""
+    for one, other in pairwise(files):
+        numbered = re.sub(r"\d+", "", one.as_posix()) == re.sub(r"\d+", "", other.as_posix())
+        if numbered and natural(one) > natural(other):
+            raise InputError(
+                f"{one}: named before {other.name}, with one file of labels for all; expected the order of their rows: "
+                "name them by rising numbers"
+            )
+
+
+def _open(
+    name: str, split: str | None, labels: Mapping[Path, tuple[Path, slice] | None], *, apart: bool
+) -> list[Table]:
     """What one name stands for; ``apart`` where several folders, or files of several, were named."""
     path = Path(name).expanduser()
     if path in labels:
         beside = labels[path]
-        tables = [] if beside is None else read_npy(path, beside)
+        tables = [] if beside is None else read_npy(path, *beside)
     elif path.is_file():
         tables = _read(path)
     elif path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():

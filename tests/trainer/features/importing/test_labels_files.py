@@ -76,3 +76,28 @@ def test_several_arrays_and_their_labels():
 def test_no_labels():
     with pytest.raises(InputError, match=r"no labels beside it; expected one of feats_labels.npy, .* LABELS.npy"):
         import_features("feats.npy", out="set")
+
+
+@pytest.mark.parametrize("first", ["emb_9.npy", "train=z.npy"])
+def test_one_file_of_labels_for_several_arrays(first):
+    np.save(first.removeprefix("train="), ROWS.features)
+    np.save("emb_10.npy", planted(25, first=40).features)
+    np.save("labels.npy", np.r_[ROWS.labels, planted(25, first=40).labels])
+    second = "test=emb_10.npy" if "=" in first else "emb_10.npy"
+    found = import_features([first, second, "labels.npy"], out="set")
+    assert check_aligned(found) == set(range(65))
+    assert found.manifest["splits"]["test"] == (25 if "=" in first else 5)
+    np.save("emb_10.npy", planted(24, first=40).features)
+    name = first.removeprefix("train=")
+    with pytest.raises(InputError, match=rf"labels.npy: 65 labels, .* 64 rows together \({name} 40, emb_10.npy 24\)"):
+        import_features([first, second, "labels.npy"], out="other")
+
+
+def test_numbered_arrays_in_the_order_of_a_shell_are_not_given_labels_of_other_rows():
+    for shard in range(9, 11):
+        np.save(f"emb_{shard}.npy", planted(20, first=20 * shard).features)
+    np.save("labels.npy", planted(40, first=180).labels)
+    named = sorted(map(str, Path().glob("emb_*.npy")))
+    with pytest.raises(InputError, match=r"emb_10.npy: named before emb_9.npy, .* by rising numbers"):
+        import_features([*named, "labels.npy"], out="set")
+    assert check_aligned(import_features([*named[::-1], "labels.npy"], out="set")) == set(range(180, 220))
