@@ -51,9 +51,10 @@ def save_head(head: Head, path: str | Path) -> None:
         raise ValueError("a bank of heads is not saved: save its members")
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in head.state_dict().items()}
     shape = {"kind": head.kind, "in_features": head.in_features, "num_classes": head.num_classes}
+    # One key: safetensors writes several in an order of its own, and equal heads must be equal files.
+    metadata = {METADATA: json.dumps(shape | {"options": head.options})}
     with new_file(path) as temporary:
-        # One key: safetensors writes several in an order of its own, and equal heads must be equal files.
-        safetensors.torch.save_file(tensors, temporary, {METADATA: json.dumps(shape | {"options": head.options})})
+        temporary.write_bytes(safetensors.torch.save(tensors, metadata))  # its save_file hides a full disk's OSError
 
 
 def load_head(path: str | Path) -> Head:

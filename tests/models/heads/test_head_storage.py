@@ -1,3 +1,7 @@
+import errno
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -47,6 +51,18 @@ def test_equal_heads_are_equal_files(tmp_path):
     for name in "abcdefgh":
         save_head(Linear(3, 2), tmp_path / name)
     assert len({(tmp_path / name).read_bytes() for name in "abcdefgh"}) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no device that is always full")
+def test_a_full_disk_is_the_systems_error(tmp_path, monkeypatch):
+    @contextmanager
+    def full(path):
+        yield Path("/dev/full")
+
+    monkeypatch.setattr("headsmith.models.heads.storage.new_file", full)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        save_head(Linear(3, 2), tmp_path / "head.safetensors")
+    assert error.value.errno == errno.ENOSPC
 
 
 def test_a_slice_is_not_saved_with_its_whole_storage(tmp_path):
