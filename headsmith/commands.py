@@ -14,6 +14,12 @@ from rich.console import Console
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+_MAKE_ROOM = "make room and run the same command again"
+_ADVICE = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EFBIG: "the limit on the size of a file was reached: raise it (ulimit -f), or use another file system",
+}
 INPUT_ERROR, INTERRUPTED, TERMINATED = 2, 130, 128 + signal.SIGTERM
 
 
@@ -89,8 +95,7 @@ def _line(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
     where = f"{error.filename}: " if error.filename else ""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    advice = "make room and run the same command again" if full else "check the path and its permissions"
+    advice = _ADVICE.get(error.errno or 0, "check the path and its permissions")
     return f"{where}{error.strerror or error}; {advice}"
 
 

@@ -1,5 +1,6 @@
 """Mistakes that users make: status 2, one line that says what to do, and nothing half written."""
 
+import errno
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -138,6 +140,42 @@ def test_a_held_out_class_that_the_bundle_does_not_know(tiny_bundle, image_folde
 def test_an_unknown_loss_answers_with_near_names(tiny_run, tmp_path):
     features = tiny_run.record["features"]["path"]
     assert "did you mean 'neuralsort'" in refusal("train", features, "--loss", "neuralsrt", "--out", tmp_path / "r")
+
+
+@pytest.fixture
+def embeddings(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.zeros((4000, 8), np.float32), y=np.arange(4000) % 2)
+    return path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_limit_on_the_size_of_a_file(embeddings, tmp_path):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        said = refusal("import", embeddings, "--out", tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert said.startswith(
+        f"headsmith: {tmp_path / 'out'}: File too large; the limit on the size of a file was reached"
+    )
+    assert "ulimit -f" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
+
+
+def test_a_full_disk_is_named(embeddings, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("headsmith.trainer.features.storage.FileSink.append", full)
+    said = refusal("import", embeddings, "--out", tmp_path / "out")
+    assert said.startswith(
+        f"headsmith: {tmp_path / 'out'}: No space left on device; make room and run the same command"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_help_tells_the_default_of_every_setting():
     assert shown == expected | {
         "epochs": f"{EPOCHS}, or {STEPS:,} steps",
         "patience": f"{PATIENCE}, or {PATIENCE_STEPS} steps",
+        "learning_rate": "the loss's, for features of this size",
     }
 
 

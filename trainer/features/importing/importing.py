@@ -2,8 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -158,11 +158,13 @@ class Maker:
 
         Raises:
             InputError: ``out`` exists and is not to be replaced, or is no feature set.
+            OSError: It cannot be written, such as on a full disk; its ``filename`` is set.
         """
         if overwrite and (out / MANIFEST).is_file() and read_json(out / MANIFEST).get("format") != FORMAT:
             raise InputError(f"{out}: exists and is not a feature set; choose another --out")
         names, width, dtype = self.rows.class_names, self.width, self.dtype
-        with new_folder(out, replace=MANIFEST if overwrite else None) as folder, ExitStack() as open_files:
+        made = new_folder(out, replace=MANIFEST if overwrite else None)
+        with naming(out), made as folder, ExitStack() as open_files:
             sinks: dict[str, Sink] = {
                 split: open_files.enter_context(split_file(folder / split, *self.rows.of(split), names, width, dtype))
                 for split in self.splits
@@ -229,6 +231,16 @@ class Maker:
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let what the system refuses without a file's name, such as writing to a full disk, have this one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def physical_memory() -> float:
