@@ -1,6 +1,5 @@
 import errno
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
@@ -53,16 +52,23 @@ def test_equal_heads_are_equal_files(tmp_path):
     assert len({(tmp_path / name).read_bytes() for name in "abcdefgh"}) == 1
 
 
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no device that is always full")
-def test_a_full_disk_is_the_systems_error(tmp_path, monkeypatch):
-    @contextmanager
-    def full(path):
-        yield Path("/dev/full")
+@contextmanager
+def files_of_at_most(size):
+    """A system that writes no more than this, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr("headsmith.models.heads.storage.new_file", full)
-    with pytest.raises(OSError, match="No space left on device") as error:
-        save_head(Linear(3, 2), tmp_path / "head.safetensors")
-    assert error.value.errno == errno.ENOSPC
+
+def test_what_the_system_refuses_to_write_is_its_own_error(tmp_path):
+    with pytest.raises(OSError, match="File too large") as error, files_of_at_most(100):
+        save_head(Linear(64, 10), tmp_path / "head.safetensors")
+    assert error.value.errno == errno.EFBIG
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_slice_is_not_saved_with_its_whole_storage(tmp_path):
