@@ -42,10 +42,10 @@ def judge(
     if found.empty_classes:
         warnings.append(f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}")
     for report in found.splits.values():
-        if (near := report.neighbours) is not None and near.doubtful:
-            problems.append(_guessing(near))
-        elif near is not None and near.below is not None:
-            warnings.append(_below(near, found.splits[near.below].neighbours))
+        if (near := report.neighbours) is not None:
+            other = found.splits[near.below].neighbours if near.below else None
+            problems += [_guessing(near, other)] if near.doubtful else []
+            warnings += [_below(near, other)] if other and not near.doubtful else []
     problems += _other_scale(found.splits)
     return problems, warnings
 
@@ -72,20 +72,24 @@ def _of_split(split: str, report: SplitReport, manifest: Mapping[str, Any], colu
     return problems
 
 
-def _guessing(near: Neighbours) -> str:
+def _guessing(near: Neighbours, other: Neighbours | None) -> str:
     means = "" if near.means is None else f", nor do the nearest class means ({near.means:.1%})"
+    against = "" if other is None else f", but that {_of(other)}"
     return (
-        f"the {near.k} nearest training rows name the class of {near.accuracy:.1%} of {near.n} {near.split} rows, no "
-        f"better than guessing ({near.chance:.1%}, p = {near.p_value:.2g}){means}: are these the labels of these rows?"
+        f"the {near.k} nearest training rows name the class {_of(near)}, no better than guessing ({near.chance:.1%}, "
+        f"p = {near.p_value:.2g}){means}{against}: are these the labels of these rows?"
     )
 
 
-def _below(near: Neighbours, other: Neighbours | None) -> str:
-    against = "" if other is None else f", but of {other.accuracy:.1%} of {other.n} {other.split} rows"
+def _below(near: Neighbours, other: Neighbours) -> str:
     return (
-        f"the {near.k} nearest training rows name the class of {near.accuracy:.1%} of {near.n} {near.split} rows"
-        f"{against}: are these splits of one data set, backbone and preprocessing, with their own labels?"
+        f"the {near.k} nearest training rows name the class {_of(near)}, but that {_of(other)}: are these "
+        "splits of one data set, backbone and preprocessing, with their own labels?"
     )
+
+
+def _of(near: Neighbours) -> str:
+    return f"of {near.accuracy:.1%} of {near.n} {near.split} rows"
 
 
 def _other_scale(splits: Mapping[str, SplitReport]) -> list[str]:

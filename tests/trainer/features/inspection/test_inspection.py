@@ -200,6 +200,7 @@ def test_labels_of_other_rows_in_test_alone_are_a_problem_of_test(rows):
     assert found.neighbours == near["val"]
     [problem] = found.problems
     assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than guessing" in problem
+    assert f"but that of {peer['val']:.1%} of {near['val'].n} val rows: are these the labels" in problem
     with pytest.warns(UserWarning, match="zero standard deviation"):
         means = accuracies(make_pipeline(StandardScaler(), NearestCentroid()), features)
     assert near["test"].means == pytest.approx(means["test"])
@@ -212,7 +213,7 @@ def test_features_of_another_order_in_test_are_noted():
     assert found.problems == []
     [note] = found.warnings
     assert f"class of {peer['test']:.1%} of " in note
-    assert f"test rows, but of {peer['val']:.1%} of " in note
+    assert f"test rows, but that of {peer['val']:.1%} of " in note
     assert found.splits["test"].neighbours.below == "val"
 
 
