@@ -44,7 +44,7 @@ class Start(NamedTuple):
         if self.record["from"] in (RANDOM, ZEROS):
             _copy_parameters(fresh, self.head)
             if isinstance(fresh, Linear):
-                fresh.weight *= first_weights(size)
+                fresh.weight.mul_(first_weights(size))
         else:
             _take_over(fresh, self.head)
 
