@@ -41,7 +41,7 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
 
     network = _network(classifier, metadata)
     tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
-    safetensors.torch.save_file(tensors, path, {"format": "pt", **metadata.to_strings()})
+    path.write_bytes(safetensors.torch.save(tensors, {"format": "pt", **metadata.to_strings()}))
     config = path.with_name(CONFIG)
     save_config_for_hf(network, str(config), _labels(metadata), data_config=_preprocessing(metadata))
     stated = read_json(config)

@@ -97,7 +97,7 @@ class Recorder:
         """Write the reference as safetensors."""
         tensors = {f"answers:{name}": np.concatenate(parts) for name, parts in self._answers.items()}
         tensors |= {f"inputs:{name}": np.ascontiguousarray(values) for name, values in self._inputs.items()}
-        safetensors.numpy.save_file(tensors, path, {METADATA: json.dumps(self._digests)})
+        path.write_bytes(safetensors.numpy.save(tensors, {METADATA: json.dumps(self._digests)}))
 
 
 def digest(values: Array) -> str:
