@@ -1,5 +1,6 @@
 """Files and folders that are there whole or not at all."""
 
+import errno
 import glob
 import hashlib
 import json
@@ -17,6 +18,8 @@ from filelock import FileLock, Timeout
 from .errors import InputError
 
 _log = logging.getLogger(__name__)
+# A full disk, a quota, a limit on the size of files.
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
@@ -43,11 +46,12 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     temporary.chmod(0o777 & ~_umask())
     try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _allow_by_umask(file)
-        _replace_folder(temporary, path)
+        with _naming(path):
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _allow_by_umask(file)
+            _replace_folder(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -109,13 +113,25 @@ def new_file(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        _allow_by_umask(temporary)
-        temporary.replace(path)
+        with _naming(path):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            _allow_by_umask(temporary)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let a full disk, which the system tells without a file's name, have this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            error.filename = error.filename or str(path)
+        raise
 
 
 def _allow_by_umask(file: Path) -> None:

@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 
@@ -99,3 +100,12 @@ def test_what_a_killed_process_left_is_named(tmp_path, caplog):
         pass
     assert f"{left}: half written" in caplog.text
     assert left.exists()
+
+
+@pytest.mark.parametrize("make", [new_folder, new_file])
+@pytest.mark.parametrize(("number", "named"), [(errno.ENOSPC, True), (errno.EFBIG, True), (errno.ECONNRESET, False)])
+def test_a_full_disk_is_told_with_what_was_being_made(tmp_path, make, number, named):
+    with pytest.raises(OSError, match=os.strerror(number)) as error, make(tmp_path / "out"):
+        raise OSError(number, os.strerror(number))
+    assert error.value.filename == (str(tmp_path / "out") if named else None)
+    assert not list(tmp_path.iterdir())

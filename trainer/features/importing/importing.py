@@ -2,8 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -164,7 +164,7 @@ class Maker:
             raise InputError(f"{out}: exists and is not a feature set; choose another --out")
         names, width, dtype = self.rows.class_names, self.width, self.dtype
         made = new_folder(out, replace=MANIFEST if overwrite else None)
-        with naming(out), made as folder, ExitStack() as open_files:
+        with made as folder, ExitStack() as open_files:
             sinks: dict[str, Sink] = {
                 split: open_files.enter_context(split_file(folder / split, *self.rows.of(split), names, width, dtype))
                 for split in self.splits
@@ -231,16 +231,6 @@ class Maker:
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Let what the system refuses without a file's name, such as writing to a full disk, have this one."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
 
 
 def physical_memory() -> float:
