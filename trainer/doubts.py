@@ -4,6 +4,7 @@ from scipy.special import bdtr, bdtrc
 from torch import Tensor
 
 from .criterion import chance_loss
+from .feature_size import TINY, column_size
 from .features.feature_set import FeatureSet
 from .features.images.samples import listed
 from .features.inspection.splits import shared_ids, unanswered
@@ -14,7 +15,7 @@ CHANCE = 0.01
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
 # Columns of a network's features, or of pixels, deviate up to ten times as much as their median.
-SCALES, OFFSET, SAMPLE = 100, 20, 1000
+SCALES, OFFSET, SAMPLE = 100, 6, 1000
 # A test split on which so small a share of the validation accuracy is left is another kind of data.
 UNLIKE = 0.5
 # With fewer epochs the first may be the best by chance.
@@ -37,6 +38,7 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
         _unlike(fitted),
         _scales(fitted, feature_set.arrays("train")[0]),
         _offset(fitted, feature_set.arrays("train")[0]),
+        _tiny(fitted, feature_set.arrays("train")[0]),
         _leak(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
@@ -126,6 +128,16 @@ def _offset(fitted: Fitted, features: Tensor) -> str:
     return (
         f"offset: the mean of the median column of the features is {offset:.3g} times its deviation; try --head "
         "norm_linear"
+    )
+
+
+def _tiny(fitted: Fitted, features: Tensor) -> str:
+    size = column_size(features)
+    if fitted.config.head != "linear" or fitted.config.optimizer == "lbfgs" or size >= TINY:
+        return ""
+    return (
+        f"tiny: the root mean square of the median column of the features is {size:.3g}; multiply them by about "
+        f"{1 / size:.0g}, or try --head norm_linear"
     )
 
 

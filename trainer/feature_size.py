@@ -12,6 +12,8 @@ from torch import Tensor
 SMALL, LARGE = 0.28, 2.0
 # A bias has no features: its steps must not become absurd.
 _MOST = 200.0
+# Smaller features than this ask for larger rates than that.
+TINY = SMALL / _MOST
 _SAMPLE = 1000
 
 

@@ -205,6 +205,13 @@ def test_a_common_offset_is_doubted_and_standardisation_copes(tmp_path):
     assert scaled.record["results"]["test"]["top1"] > 0.9
 
 
+def test_tiny_features_are_doubted(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    rows = FeatureSet.from_arrays(pixels * 1e-5, labels)
+    [doubt] = train(rows, out=tmp_path / "run", epochs=30, device="cpu").record["doubts"]
+    assert doubt.startswith("tiny: ")
+
+
 def test_a_head_at_chance_level_is_doubted(tmp_path):
     generator = np.random.default_rng(0)
     noise = feature_set(generator.normal(size=(300, 4)), generator.integers(5, size=300), classes=5)

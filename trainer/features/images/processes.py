@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from ....models.errors import InputError
+
 In = TypeVar("In")
 Out = TypeVar("Out")
 # Items that go to a process at once, and how many times that wait for each of them.
@@ -45,6 +47,9 @@ def ordered_map(
         items: What to work on.
         workers: Processes. They end when the iterator is exhausted or closed, or when this process dies.
         ahead: How many items may be begun before their turn, about: at least two a process.
+
+    Raises:
+        InputError: A process was killed.
     """
     size = min(max(ahead // (_WAITING * workers), 1), _CHUNK)
     with warnings.catch_warnings():
@@ -60,15 +65,25 @@ def ordered_map(
             generator=torch.Generator(),  # not the one of whoever calls
         )
         running = iter(loader)
-    for results in running:
-        yield from results
+    try:
+        for results in running:
+            yield from results
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise InputError(
+            f"--workers: a process that decodes images was killed ({error}), for want of memory perhaps; run the same "
+            "command again, with fewer"
+        ) from None
 
 
 def _begin(parent: int, _: int) -> None:
     """End with the parent, even if it is killed; leave what is shared with it unwritten by the garbage collector.
 
+    Ctrl-C is for the parent, which then tells its workers to end: one that ended by itself would wait to be read.
     A live display of the parent's is in other hands, and its lock may be held for ever: warnings go past it.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -1,6 +1,7 @@
 import io
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -138,6 +139,20 @@ def test_processes_end_with_a_parent_that_is_killed():
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < until, pids
         time.sleep(0.05)
+
+
+def test_a_killed_process_is_one_line():
+    results = processes.ordered_map(lambda item: (os.getpid(), bytes(2**16)), count(), 2, ahead=9)
+    pid, _ = next(results)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(InputError, match="--workers: a process that decodes images was killed .*with fewer"):
+        for _ in results:
+            pass
+
+
+def test_processes_leave_ctrl_c_to_their_parent():
+    ignored = processes.ordered_map(lambda _: signal.getsignal(signal.SIGINT) is signal.SIG_IGN, range(2), 1, ahead=2)
+    assert list(ignored) == [True, True]
 
 
 def test_processes_write_past_a_live_display(monkeypatch):
