@@ -3,7 +3,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from split_features import feature_set
 
 NUMPY_WARNINGS_OF_TRITON = "ignore::RuntimeWarning"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--noconftest"]
@@ -25,3 +28,10 @@ def under_the_interpreter():
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="module")
+def digits():
+    pixels, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))  # the file goes writer by writer
+    return feature_set(pixels[order] / 16, labels[order], classes=10)

@@ -1,0 +1,120 @@
+"""What a training doubts, and what it does not."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_digits, load_wine
+from split_features import feature_set, small
+
+from headsmith.trainer import FeatureSet, train
+from headsmith.trainer.fitting.selection import Selection
+
+QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
+
+
+def test_columns_of_different_scales_are_told(tmp_path):
+    wine = small(load_wine)
+    deviations = np.sort(wine.arrays("train")[0].numpy().std(0))
+    [doubt] = train(wine, out=tmp_path / "run", learning_rate=0.01, epochs=200, device="cpu").record["doubts"]
+    assert f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try --head norm" in doubt
+    scaled = train(wine, out=tmp_path / "scaled", head="norm_linear", epochs=50, device="cpu")
+    assert scaled.record["doubts"] == []
+
+
+def test_a_loss_above_that_of_equal_scores_is_doubted(digits, tmp_path):
+    wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
+    [doubt] = wild.record["doubts"]
+    assert f"where {np.log(10):.3g} needs no features; change --learning-rate (now 1e+30)" in doubt
+    calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
+    assert calm.record["doubts"] == []
+
+
+def test_a_loss_that_overflows_later_is_doubted(digits, tmp_path, monkeypatch):
+    add = Selection.add
+    monkeypatch.setattr(
+        Selection, "add", lambda self, head, row: add(self, head, row | ({"loss": np.inf} if row["epoch"] > 2 else {}))
+    )
+    run = train(digits, out=tmp_path / "run", epochs=5, learning_rate=0.01, device="cpu")
+    assert "diverged: the loss is inf in epoch 3, epoch 2 was kept" in run.record["doubts"][0]
+
+
+def test_a_test_split_with_other_labels_is_doubted(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    rows = {"train": slice(0, 1000), "val": slice(1000, 1400), "test": slice(1400, None)}
+    columns = {name: pixels[part] for name, part in rows.items()}, {name: labels[part] for name, part in rows.items()}
+    settings = {"epochs": 30, "device": "cpu"}
+    assert train(FeatureSet.from_arrays(*columns), out=tmp_path / "right", **settings).record["doubts"] == []
+    columns[1]["test"] = np.random.default_rng(0).permutation(columns[1]["test"])
+    [doubt] = train(FeatureSet.from_arrays(*columns), out=tmp_path / "wrong", **settings).record["doubts"]
+    assert doubt.startswith("test is unlike val: top-1 ")
+
+
+def test_a_common_offset_is_doubted_and_standardisation_copes(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    pixels = pixels[:, pixels.std(0) > 1] + 1000
+    rows = FeatureSet.from_arrays(pixels, labels)
+    [doubt] = [
+        found for found in train(rows, out=tmp_path / "run", epochs=5, device="cpu").record["doubts"] if "off" in found
+    ]
+    expected = np.median(pixels.mean(0) / pixels.std(0))
+    assert float(re.search(r"is ([\d.]+) times", doubt)[1]) == pytest.approx(expected, rel=0.1)
+    scaled = train(rows, out=tmp_path / "scaled", head="norm_linear", epochs=30, device="cpu")
+    assert scaled.record["doubts"] == []
+    assert scaled.record["results"]["test"]["top1"] > 0.9
+
+
+def test_tiny_features_are_doubted(tmp_path):
+    pixels, labels = load_digits(return_X_y=True)
+    rows = FeatureSet.from_arrays(pixels * 1e-5, labels)
+    [doubt] = train(rows, out=tmp_path / "run", epochs=30, device="cpu").record["doubts"]
+    sizes = np.sqrt(np.square(rows.arrays("train")[0].numpy()).mean(0))
+    size = float(re.match(r"tiny: the root mean square of the median column of the features is (\S+);", doubt)[1])
+    assert size == pytest.approx(np.median(sizes[sizes > 0]), rel=0.05)
+
+
+def test_a_head_at_chance_level_is_doubted(tmp_path):
+    generator = np.random.default_rng(0)
+    noise = feature_set(generator.normal(size=(300, 4)), generator.integers(5, size=300), classes=5)
+    run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
+    assert "chance level" in run.record["doubts"][0]
+
+
+def test_ids_in_two_splits_are_doubted(digits, tmp_path):
+    columns = dict(digits.columns)
+    ids = [digits.ids("train")[8], *digits.ids("val")[1:-1], digits.ids("test")[3]]
+    columns["val"] = dataclasses.replace(columns["val"], names=pa.array(ids))
+    leaking = dataclasses.replace(digits, columns=columns)
+    [doubt] = train(leaking, out=tmp_path / "run", **QUICK).record["doubts"]
+    assert doubt.startswith(f"leak: 2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
+
+
+def test_classes_without_training_rows_are_doubted(tmp_path):
+    labels = np.array([0, 1] * 30 + [0, 1, 2, 2] * 10)
+    rows = feature_set(np.eye(3)[labels], labels, classes=3)
+    doubts = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu").record["doubts"]
+    text = "10 rows (50.00%) are of classes without a training row, which no head can answer: 2"
+    assert doubts[-2:] == [f"val: {text}", f"test: {text}"]
+
+
+def test_a_first_epoch_that_stays_the_best_is_doubted(tmp_path):
+    """One label in five of validation is wrong: the surer the head, the worse its loss there."""
+    truth = np.arange(500) % 2
+    labels = np.where((np.arange(500) >= 300) & (np.arange(500) % 5 == 0), 1 - truth, truth)
+    rows = feature_set(np.eye(2)[truth], labels, classes=2)
+    settings = {"learning_rate": 0.1, "batch_size": 20, "epochs": 30, "patience": 6, "device": "cpu"}
+    run = train(rows, out=tmp_path / "run", **settings)
+    losses = [json.loads(line)["loss"] for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    [doubt] = run.record["doubts"]
+    assert doubt.startswith("the best epoch is 1 of 7: validation never had more right, while the training loss fell")
+    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower --learning-rate (now 0.1)" in doubt
+
+
+def test_a_first_epoch_with_all_right_is_not_doubted(tmp_path):
+    labels = np.arange(300) % 3
+    run = train(feature_set(np.eye(3)[labels], labels, classes=3), out=tmp_path / "run", **QUICK | {"epochs": 10})
+    assert run.record["results"]["val"]["top1"] == 1
+    assert run.record["doubts"] == []
