@@ -18,9 +18,9 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
+from headsmith.core.environment import describe_device, pick_device
 from headsmith.models import load_backbone
 from headsmith.models.backbone import Backbone
-from headsmith.models.environment import describe_device, pick_device
 from headsmith.trainer.features import FeatureSet, open_images
 from headsmith.trainer.features.extraction.embedding import Embedder
 from headsmith.trainer.features.images.batches import decode

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from headsmith.models.environment import describe_device
+from headsmith.core.environment import describe_device
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.processes import Processes, join

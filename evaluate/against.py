@@ -5,11 +5,11 @@ from pathlib import Path
 
 import torch
 
+from ..core.errors import InputError
 from ..export.classifier import Classifier
 from ..export.formats.formats import FORMATS
 from ..export.metadata import Metadata
 from ..export.runtime import Array, Model, Outputs, torch_device
-from ..models.errors import InputError
 from .zoo import Candidate
 from .zoo.exported import is_library, library_classifier
 

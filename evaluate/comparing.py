@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..models.errors import InputError
-from ..models.files import new_file
+from ..core.errors import InputError
+from ..core.files import new_file
 from .metrics.row_scores import Array
 from .result import EvalResult
 from .results import Predictions, load_results

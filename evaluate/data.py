@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ..core.errors import InputError
+from ..core.files import sha256_json
 from ..export.proof.held_out import HeldOut, HeldOutImages, held_out_features, same_source
 from ..export.runtime import Array, Model
-from ..models.errors import InputError
-from ..models.files import sha256_json
 from ..trainer.features.feature_set import FORMAT, MANIFEST, FeatureSet
 from ..trainer.features.images.datasets_source import load
 from ..trainer.features.images.image_set import ImageSet, open_images

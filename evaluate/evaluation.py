@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import InputError
+from ..core.files import read_json
 from ..export.bundle.bundle import MANIFEST, Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.formats.formats import checked_threads
-from ..models.errors import InputError
-from ..models.files import read_json
 from .data import is_trained_on, open_data
 from .metrics.summary import KS
 from .one_classifier import Options, evaluate_one

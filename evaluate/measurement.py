@@ -6,11 +6,11 @@ from itertools import chain
 
 import numpy as np
 
+from ..core.errors import InputError
+from ..core.progress import progress
 from ..export.proof.held_out import Batch, HeldOut
 from ..export.proof.parity import follows_logits
 from ..export.runtime import Array, Model, Outputs
-from ..models.errors import InputError
-from ..trainer.progress import progress
 from .data import HeldOutData
 from .metrics import RowScores, Scorer
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from ..core.environment import describe_device, pick_device, versions
+from ..core.errors import HeadsmithError, InputError, ProviderError
+from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ..export.runtime import Array, Model
-from ..models.environment import describe_device, pick_device, versions
-from ..models.errors import HeadsmithError, InputError, ProviderError
-from ..models.files import sha256_json
 from ..models.onnx_session import OrtErrors, short_reason
 from .against import TORCH, torch_twin
 from .data import HeldOutData

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
+from ..core.errors import InputError
 from ..export.bundle.bundle import Bundle
 from ..export.runtime import Array
-from ..models.errors import InputError
 from ..models.images import open_image
 
 BATCH = 32

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import scipy.io
 
+from ..core.errors import InputError
 from ..export.runtime import Array
 from ..models.class_names import imagenet_names
-from ..models.errors import InputError
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
 from ..trainer.features.images.image_set import ImageSet
 from ..trainer.features.images.samples import Sample, listed

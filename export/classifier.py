@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..core.errors import InputError
 from ..models.backbone import Backbone
-from ..models.errors import InputError
 from ..models.heads import Head
 from ..models.preprocessing import Normalize
 from ..models.resize import Resize

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..models.errors import HeadsmithError
+from ..core.errors import HeadsmithError
 
 
 class ExportError(HeadsmithError, RuntimeError):

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import InputError
+from ..core.files import new_folder, write_json
 from ..models.backbone import backbone_from_record
-from ..models.errors import InputError
-from ..models.files import new_folder, write_json
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run

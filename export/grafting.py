@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import InputError
 from ..models.backbone import ONNX, load_backbone
-from ..models.errors import InputError
 from ..models.preprocessing import Preprocessing
 from ..trainer.run import Run
 from .bundle.bundle import Bundle

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ..models.errors import InputError
+from ..core.errors import InputError
 
 
 def check_labels(labels: Sequence[str], num_classes: int, where: str) -> tuple[str, ...]:

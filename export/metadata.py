@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from PIL import Image
 
-from ..models.errors import InputError
-from ..models.files import sha256_json
+from ..core.errors import InputError
+from ..core.files import sha256_json
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
 from .labels import check_labels, describe

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ..models.errors import ProviderError
+from ..core.errors import ProviderError
 from ..trainer.features.images.threads import default_workers
 from .metadata import Metadata
 

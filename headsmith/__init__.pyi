@@ -1,6 +1,7 @@
+from .core.errors import InputError
 from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
 from .export import Bundle, FileInfo, ParityError, export_classifier, file_info, graft, open_model, push, verify
-from .models import Backbone, InputError, Preprocessing, load_backbone
+from .models import Backbone, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier
 from .trainer.losses import TopKCrossEntropy, topk_cross_entropy

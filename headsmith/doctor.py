@@ -7,8 +7,8 @@ import torch
 from onnx import TensorProto, helper
 from rich.table import Table
 
+from .core.environment import describe_device, versions
 from .export.runtime import default_threads
-from .models.environment import describe_device, versions
 from .models.onnx_session import OrtErrors
 from .show import console, show_json
 

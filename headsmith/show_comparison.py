@@ -18,7 +18,7 @@ ALPHA, LARGEST = 0.05, 5
 def show_comparison(comparison: "Comparison", as_json: bool) -> None:
     """Who is better, where, by how much, whether that is real, and which inputs flipped; A and B are the two."""
     if as_json:
-        from .evaluate.results.typed_json import to_json
+        from .core.records import to_json
 
         show_json(to_json(comparison))
         return

@@ -17,7 +17,7 @@ KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "ms")
 def show_results(results: "Results", as_json: bool) -> None:
     """All models of a results folder, the best first: accuracies with 95 % intervals, who is tied, and speed."""
     if as_json:
-        from .evaluate.results.typed_json import to_json
+        from .core.records import to_json
 
         show_json({name: to_json(getattr(results, name)) for name in ("data", "models", "failed")})
         return

@@ -1,19 +1,14 @@
 from .backbone import Backbone, backbone_from_record, load_backbone
-from .errors import DamagedFileError, HeadsmithError, InputError, ProviderError
 from .heads import Head, Linear, build_head, load_head, save_head
 from .preprocessing import Normalize, Preprocessing
 from .pretrained import backbone_classifier
 
 __all__ = [
     "Backbone",
-    "DamagedFileError",
     "Head",
-    "HeadsmithError",
-    "InputError",
     "Linear",
     "Normalize",
     "Preprocessing",
-    "ProviderError",
     "backbone_classifier",
     "backbone_from_record",
     "build_head",

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .errors import InputError
-from .files import sha256_file
+from ..core.errors import InputError
+from ..core.files import sha256_file
 from .preprocessing import Normalize, Preprocessing
 
 if TYPE_CHECKING:

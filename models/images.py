@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from .errors import InputError
+from ..core.errors import InputError
 
 
 class UnreadableImage(InputError):  # noqa: N818 - it is an input error; the name says which

@@ -13,8 +13,8 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
+from ..core.errors import InputError
 from .class_names import ClassNames
-from .errors import InputError
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.cutting import IMAGES
 from .onnx_session import OrtErrors, open_session, short_reason

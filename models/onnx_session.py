@@ -8,8 +8,8 @@ from typing import Any
 
 import onnxruntime
 
-from .environment import versions
-from .errors import DamagedFileError, ProviderError
+from ..core.environment import versions
+from ..core.errors import DamagedFileError, ProviderError
 
 PROVIDERS = {
     "cpu": ("CPUExecutionProvider", {}),

@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from .errors import InputError
-from .files import sha256_json
+from ..core.errors import InputError
+from ..core.files import sha256_json
 
 RESIZE_MODES = ("shortest", "exact")
 INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..core.errors import InputError
 from .backbone import PROBE_TOLERANCE, Backbone
 from .class_names import ClassNames
-from .errors import InputError
 
 
 class Pretrained(NamedTuple):

@@ -4,9 +4,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, near
+from ..core.errors import InputError, near
+from ..core.yaml_file import read_yaml
 from .preprocessing import Preprocessing
-from .yaml_file import read_yaml
 
 PAIRS, TRIPLES = ("resize_size", "crop_size"), ("mean", "std")
 

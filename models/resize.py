@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .errors import InputError
+from ..core.errors import InputError
 from .preprocessing import Preprocessing
 
 FILTERS = ("bilinear", "bicubic")

@@ -18,8 +18,8 @@ from timm.data.config import resolve_data_config
 from timm.data.imagenet_info import infer_imagenet_subset
 from torch import Tensor, nn
 
+from ..core.errors import InputError, near
 from .class_names import ClassNames, imagenet_names, torchvision_names
-from .errors import InputError, near
 from .preprocessing import Preprocessing
 
 LITE0 = "tf_efficientnet_lite0"

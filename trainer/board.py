@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..models.errors import InputError
+from ..core.errors import InputError
 
 Log = Callable[[list[dict[str, Any]]], None]
 

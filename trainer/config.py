@@ -9,10 +9,10 @@ from typing import Any, Self, TypedDict, cast
 
 import yaml
 
-from ..models.errors import InputError, near
-from ..models.files import new_file
+from ..core.errors import InputError, near
+from ..core.files import new_file
+from ..core.yaml_file import read_yaml
 from ..models.heads import HEADS
-from ..models.yaml_file import read_yaml
 from .plain import is_number, plain
 
 # Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..models.environment import pick_device
-from ..models.errors import InputError
+from ..core.environment import pick_device
+from ..core.errors import InputError
 from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig, flag
 from .feature_size import column_size, rate_factor
 from .losses import TopKCrossEntropy, default_inverse_temperature

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..models.errors import InputError
+from ..core.errors import InputError
 from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ..models.errors import InputError
-from ..models.files import read_json, sha256_file
+from ..core.errors import InputError
+from ..core.files import read_json, sha256_file
 from ..models.heads import Head, load_head
 from .config import TrainConfig
 

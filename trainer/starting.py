@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..models.errors import InputError
+from ..core.errors import InputError
 from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
 from .feature_size import first_weights

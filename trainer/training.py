@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
 
-from ..models.environment import describe_device, versions
-from ..models.errors import InputError
-from ..models.files import check_free, new_folder, only_writer, sha256_file, write_json
+from ..core.environment import describe_device, versions
+from ..core.errors import InputError
+from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
 from .config import Settings, TrainConfig, flag, read_settings

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from ..models.errors import InputError
+from ..core.errors import InputError
 from .config import TrainConfig, flag
 from .losses.settings import NETWORKS
 

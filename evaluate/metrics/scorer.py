@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from .row_scores import Array, RowScores, score_rows
 from .truth import best_of
 

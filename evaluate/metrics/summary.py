@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.errors import InputError
 from ...export.proof.accuracy import Share, top_k
-from ...models.errors import InputError
 from .calibration import reliability
 from .row_scores import Array, RowScores
 from .selective import selective

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ..result import EvalResult
 from ..results import Predictions, Results
 from ..results.predictions import same_rows

@@ -6,8 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ...models.errors import InputError
-from ...models.files import new_file
+from ...core.errors import InputError
+from ...core.files import new_file
 from ..results import Results, load_results
 from .content import content
 from .text import breakable, p_value, percent, points

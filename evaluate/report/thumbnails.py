@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from PIL import Image
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ..results import Results
 
 EDGE, QUALITY = 96, 72

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...models.errors import DamagedFileError
-from ...models.files import new_file
+from ...core.errors import DamagedFileError
+from ...core.files import new_file
 from ..metrics import RowScores
 
 LISTS = ("topk_indices", "topk_scores", "topk_logits")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from ...models.errors import InputError
+from ...core.errors import InputError
+from ...core.records import read_record
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
 from .table import read_table
-from .typed_json import read_typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +134,9 @@ def load_results(folder: str | Path) -> Results:
     path = Path(folder)
     if not (path / DATA).is_file():
         raise InputError(f"{path}: holds no results (no {DATA} in it); `headsmith evaluate --out {path}` makes them")
-    data = read_typed(path / DATA, HeldOutRecord)
+    data = read_record(path / DATA, HeldOutRecord)
     keys = sorted(found.parent.name for found in path.glob(f"{MODELS}/*/{RESULT}"))
-    models = [read_typed(path / MODELS / key / RESULT, EvalResult) for key in keys]
+    models = [read_record(path / MODELS / key / RESULT, EvalResult) for key in keys]
     models.sort(key=lambda result: (-(result.top1.value if result.top1 else 0), result.model))
     failed = [
         FailedModel(row["model"], row["source"], row["error"], row["key"])

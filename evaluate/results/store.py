@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from filelock import FileLock
 
+from ...core.errors import InputError
+from ...core.files import new_folder, read_json
+from ...core.records import read_record, write_record
 from ...export.runtime import Array
-from ...models.errors import InputError
-from ...models.files import new_folder, read_json
 from ..result import EvalResult, FailedModel
 from ..statistics import standings
 from .predictions import Predictions
 from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, HeldOutRecord, load_results
 from .table import COLUMNS, failed_row, read_table, result_row, write_table
-from .typed_json import read_typed, write_typed
 
 RANKING = ("rank", "tied", "p_holm")
 
@@ -49,7 +49,7 @@ class ResultsFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         with self._lock:
             if not self.begun:
-                write_typed(self.path / DATA, self.data)
+                write_record(self.path / DATA, self.data)
         self._check()
 
     def _check(self) -> None:
@@ -65,7 +65,7 @@ class ResultsFolder:
         path = self.path / MODELS / key / RESULT
         if not path.is_file():
             return None
-        result = read_typed(path, EvalResult)
+        result = read_record(path, EvalResult)
         rows = read_table(self.path / TABLE)
         if not any(
             row.get("key") == key and not row.get("error") for row in rows
@@ -97,7 +97,7 @@ class ResultsFolder:
                     if logits is not None:
                         labels = predictions.scores.labels
                         np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
-                    write_typed(temporary / RESULT, result)
+                    write_record(temporary / RESULT, result)
         self._put(result_row(result))
 
     def fail(self, failed: FailedModel) -> None:

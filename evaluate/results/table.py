@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import DamagedFileError
-from ...models.files import new_file
+from ...core.errors import DamagedFileError
+from ...core.files import new_file
 from ..metrics import Summary
 from ..result import EvalResult, FailedModel
 

@@ -11,12 +11,12 @@ import torchvision
 from filelock import FileLock
 from torch import Tensor
 
+from ...core.errors import InputError
+from ...core.files import new_folder, sha256_json
 from ...export.classifier import Classifier
 from ...export.formats.onnx_format import OPSET, write_onnx
 from ...export.metadata import Metadata, identity
 from ...models.backbone import Backbone, load_backbone
-from ...models.errors import InputError
-from ...models.files import new_folder, sha256_json
 from ...models.heads import Head
 from .candidate import Published
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import onnx_ir as ir
 
+from ...core.errors import HeadsmithError, InputError
+from ...core.files import sha256_file, sha256_json
 from ...export.bundle.bundle import MANIFEST, Bundle
 from ...export.bundle.hub import HUB
 from ...export.formats.formats import open_model
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
-from ...models.errors import HeadsmithError, InputError
-from ...models.files import sha256_file, sha256_json
 from ...models.onnx_graph import parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup

@@ -6,8 +6,8 @@ from typing import Any
 
 import onnx_ir as ir
 
+from ...core.errors import InputError
 from ...models.class_names import ClassNames
-from ...models.errors import InputError
 from ...models.onnx_backbone import layout_of
 from ...models.onnx_graph import only_input
 from ...models.onnx_graph.last_layer import SHAPE_ONLY

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
-from ...models.errors import InputError
 from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
 from ...models.preprocessing import Normalize, Preprocessing
 from .candidate import Candidate

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import models
-from ...models.errors import InputError, near
-from ...models.yaml_file import read_yaml
+from ...core.errors import InputError, near
+from ...core.yaml_file import read_yaml
 from .candidate import Published
 
 SHIPPED = Path(models.__file__).parent / "manifests"

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from timm.data.imagenet_info import ImageNetInfo
 
+from ...core.errors import InputError, near
 from ...export.bundle.bundle import read_labels
 from ...export.labels import check_labels
 from ...export.runtime import Array
 from ...models.class_names import ClassNames, find_classes, imagenet_names
-from ...models.errors import InputError, near
 
 IMAGENET = "imagenet-1k"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import timm
 import torchvision
 
+from ...core.errors import InputError, near
 from ...export.bundle.bundle import MANIFEST
 from ...export.bundle.hub import HUB
 from ...export.formats.formats import FORMATS
-from ...models.errors import InputError, near
 from .manifest import KNOWN, SHIPPED, Row, read_manifest
 
 ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"

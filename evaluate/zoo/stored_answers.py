@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
+from ...core.errors import DamagedFileError
 from ...export.runtime import Array
-from ...models.errors import DamagedFileError
 from .foreign_model import ForeignModel
 
 TOLERANCE = 1e-3

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from ...models.errors import DamagedFileError, InputError
-from ...models.files import read_json, sha256_file
+from ...core.errors import DamagedFileError, InputError
+from ...core.files import read_json, sha256_file
 from ...models.preprocessing import Preprocessing
 from ..formats.formats import FORMATS, open_model
 from ..labels import check_labels

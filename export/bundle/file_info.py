@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import InputError
-from ...models.files import sha256_file
+from ...core.errors import InputError
+from ...core.files import sha256_file
 from ..formats.formats import open_model
 from .bundle import MANIFEST, Bundle
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...models.onnx_graph import affine_weights, find_last_layer, parameter_count
 
 

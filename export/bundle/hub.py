@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...version import __version__
 
 HUB = "hf:"

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...core.environment import versions
+from ...core.files import sha256_file
 from ...models.backbone import Backbone
-from ...models.environment import versions
-from ...models.files import sha256_file
 from ...trainer.run import Run
 from ..classifier import Classifier
 from ..metadata import Metadata

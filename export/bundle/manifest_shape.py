@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 
 import cattrs
 
-from ...models.errors import DamagedFileError
-from ...models.files import sha256_json
+from ...core.errors import DamagedFileError
+from ...core.files import sha256_json
 
 
 class _Input(TypedDict):

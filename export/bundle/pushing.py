@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...models.errors import InputError
-from ...models.files import read_json, sha256_file, write_json
+from ...core.errors import InputError
+from ...core.files import read_json, sha256_file, write_json
 from ...version import __version__
 from .bundle import CARD, MANIFEST, Bundle
 from .hub import HUB, hub_errors

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 
 DOMAIN = "com.microsoft.extensions"
 INSTALL = "pip install 'headsmith[encoded]'"

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.export.passes import move_to_device_pass
 
-from ...models.errors import DamagedFileError
+from ...core.errors import DamagedFileError
 from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...models.onnx_session import PROVIDERS
 from ..metadata import FEATURES, FLOAT_NCHW, Metadata
 from ..runtime import Model, default_threads

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import onnx
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...models.heads import Linear
 from ..classifier import BATCH, Classifier
 from ..errors import ExportError, FixedBatchError, cause

@@ -8,7 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...models.onnx_session import open_session, session_settings
 from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs

@@ -6,7 +6,7 @@ import onnx
 import onnx_ir as ir
 from onnxscript import version_converter
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...models.onnx_backbone import PLACEHOLDER, PLACEHOLDER_DOMAIN, OnnxNetwork
 from ..classifier import Classifier
 

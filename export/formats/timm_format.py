@@ -11,8 +11,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from ...models.errors import DamagedFileError, InputError
-from ...models.files import read_json, write_json
+from ...core.errors import DamagedFileError, InputError
+from ...core.files import read_json, write_json
 from ...models.heads import Linear
 from ...models.preprocessing import Normalize
 from ..classifier import Classifier, answer

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...models.errors import DamagedFileError
+from ...core.errors import DamagedFileError
 from ..classifier import Classifier, Graph
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs, torch_device

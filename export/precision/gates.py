@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...models.errors import InputError
+from ...core.errors import InputError
+from ...core.progress import progress
 from ...trainer.accuracy import ranks
-from ...trainer.progress import progress
 from ..proof.accuracy import Share, top_k
 from ..proof.held_out import HeldOut
 from ..proof.parity import Parity, ParityReport

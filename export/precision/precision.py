@@ -8,7 +8,7 @@ from typing import Self
 
 import onnx
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ..errors import GateError
 from ..formats.onnx_format import save_onnx
 from ..metadata import FEATURES, FLOAT32, FLOAT_NCHW, Metadata

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...models.errors import InputError, near
+from ...core.errors import InputError, near
 from ...models.preprocessing import Preprocessing
 from ...trainer.features.feature_set import FeatureSet
 from ..metadata import Metadata, identity

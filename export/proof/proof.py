@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...models.errors import InputError
+from ...core.errors import InputError
+from ...core.progress import progress
 from ...trainer.accuracy import ranks
 from ...trainer.features.feature_set import FeatureSet
-from ...trainer.progress import progress
 from ..classifier import Classifier
 from ..errors import ParityError
 from ..metadata import FEATURES, FLOAT32, Metadata

@@ -11,7 +11,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
-from ...models.errors import DamagedFileError, InputError
+from ...core.errors import DamagedFileError, InputError
 from ..runtime import Array
 from .held_out import Batch
 

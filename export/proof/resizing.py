@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from ...core.progress import progress
 from ...models.resize import Resize
-from ...trainer.progress import progress
 from ..classifier import Classifier
 from ..metadata import Metadata
 from .held_out import HeldOutImages

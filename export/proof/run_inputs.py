@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.run import Run
 from ..metadata import Metadata

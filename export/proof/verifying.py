@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from ...models.environment import versions
-from ...models.errors import InputError
+from ...core.environment import versions
+from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
 from ..classifier import TOP_K

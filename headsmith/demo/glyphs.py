@@ -12,9 +12,9 @@ import matplotlib as mpl
 from matplotlib.ft2font import FT2Font
 from PIL import Image, ImageDraw, ImageFont
 
-from ..models.errors import InputError
-from ..models.files import new_folder
-from ..trainer.progress import progress
+from ..core.errors import InputError
+from ..core.files import new_folder
+from ..core.progress import progress
 
 CANVAS, FONT_SIZE, BASELINE = 112, 64, 78
 VAL_FACES = ("DejaVuSerif-Italic", "STIXGeneralBolIta")

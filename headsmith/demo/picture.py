@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from ..core.files import new_file
 from ..evaluate import Prediction, predict
 from ..export import Bundle
-from ..models.files import new_file
 from .glyphs import character_of
 
 COLUMNS, SEED = 8, 0

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ...core.errors import InputError
 
 
 class Head(nn.Module, ABC):

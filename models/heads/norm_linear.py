@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ...core.errors import InputError
 from .affine import affine
 from .head import Head
 from .linear import Linear

@@ -7,8 +7,8 @@ from typing import Any
 import safetensors.torch
 from safetensors import SafetensorError, safe_open
 
-from ..errors import InputError
-from ..files import new_file
+from ...core.errors import InputError
+from ...core.files import new_file
 from .cosine import Cosine
 from .head import Head
 from .linear import Linear

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from ..errors import InputError
+from ...core.errors import InputError
 from .last_layer import LastLayer
 from .reading import only_input
 

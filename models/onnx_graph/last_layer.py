@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from ..errors import InputError, near
+from ...core.errors import InputError, near
 
 SOFTMAXES = ("Softmax", "LogSoftmax")
 POOLS = ("GlobalAveragePool", "AveragePool", "ReduceMean")

@@ -7,7 +7,7 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
-from ..errors import DamagedFileError, InputError
+from ...core.errors import DamagedFileError, InputError
 
 
 def read_onnx(path: Path) -> ir.Model:

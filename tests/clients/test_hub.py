@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from headsmith import predict, push
 from headsmith.cli import app
+from headsmith.core.errors import InputError
 from headsmith.export import Bundle
-from headsmith.models import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the hub's client to its own
 runner = CliRunner()

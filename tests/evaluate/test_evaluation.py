@@ -15,10 +15,10 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 import headsmith.evaluate.measurement as measurement
 import headsmith.evaluate.one_classifier as one_classifier
+from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.metrics import summarize
 from headsmith.export import Bundle, export_classifier
-from headsmith.models import InputError
 from headsmith.trainer import extract, train
 
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]

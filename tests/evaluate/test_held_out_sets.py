@@ -10,10 +10,10 @@ import scipy.io
 from sklearn.metrics import top_k_accuracy_score
 from timm.data.imagenet_info import ImageNetInfo
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.data import open_data
 from headsmith.evaluate.truth import class_names_of
-from headsmith.models import InputError
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
 

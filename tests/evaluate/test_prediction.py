@@ -5,9 +5,9 @@ import pytest
 import torch
 from PIL import Image
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate import predict
 from headsmith.export import export_classifier
-from headsmith.models import InputError
 from headsmith.models.images import UnreadableImage
 
 

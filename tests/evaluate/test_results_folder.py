@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
 from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder, load_results
 from headsmith.evaluate.speed import Latency, Speed
-from headsmith.models import InputError
 
 NAMES = ["ant", "bee", "cow", "dog", "<b>emu</b>", "fox"]
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]

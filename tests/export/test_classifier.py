@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import nn
 
+from headsmith.core.errors import InputError
 from headsmith.export import Classifier
-from headsmith.models import InputError, Linear, load_backbone
+from headsmith.models import Linear, load_backbone
 
 
 def identity_head(classes):

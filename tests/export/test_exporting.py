@@ -11,11 +11,12 @@ import torch
 from PIL import Image
 
 import headsmith.export.exporting as exporting
+from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
 from headsmith.export.formats.formats import FORMATS
-from headsmith.models import InputError, Linear, backbone_from_record
-from headsmith.models.files import sha256_file
+from headsmith.models import Linear, backbone_from_record
 from headsmith.models.heads import save_head
 from headsmith.trainer import Run
 

@@ -7,9 +7,9 @@ import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.export import Bundle, export_classifier
-from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, import_features, train
 
 QUICK = {"epochs": 5, "learning_rate": 0.01, "device": "cpu"}

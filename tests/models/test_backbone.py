@@ -9,7 +9,8 @@ from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from timm.data import ImageNetInfo, create_transform, resolve_model_data_config
 
-from headsmith.models import InputError, Normalize, backbone_from_record, load_backbone
+from headsmith.core.errors import InputError
+from headsmith.models import Normalize, backbone_from_record, load_backbone
 
 
 @pytest.fixture

@@ -8,15 +8,8 @@ import onnxruntime
 import pytest
 import torch
 
-from headsmith.models import (
-    InputError,
-    Linear,
-    Normalize,
-    Preprocessing,
-    backbone_classifier,
-    backbone_from_record,
-    load_backbone,
-)
+from headsmith.core.errors import InputError
+from headsmith.models import Linear, Normalize, Preprocessing, backbone_classifier, backbone_from_record, load_backbone
 from headsmith.models.onnx_backbone import layout_of
 from headsmith.models.recipe_file import read_recipe
 

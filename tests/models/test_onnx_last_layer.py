@@ -6,7 +6,7 @@ import onnxruntime
 import pytest
 from scipy.special import log_softmax, softmax
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.models.onnx_graph import affine_weights, cut, find_last_layer, read_onnx
 
 BODY = "c = Conv(images, k) r = Relu(c) p = GlobalAveragePool(r) f = Flatten(p)"

@@ -11,7 +11,8 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
 
-from headsmith.models import InputError, Normalize, Preprocessing
+from headsmith.core.errors import InputError
+from headsmith.models import Normalize, Preprocessing
 
 GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 

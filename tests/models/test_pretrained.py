@@ -8,7 +8,8 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 from torch import nn
 
-from headsmith.models import InputError, Linear, Normalize, backbone_classifier, load_backbone
+from headsmith.core.errors import InputError
+from headsmith.models import Linear, Normalize, backbone_classifier, load_backbone
 from headsmith.models.class_names import find_classes, imagenet_names, torchvision_names
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.datasets import load_iris
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, TrainConfig, train
 from headsmith.trainer.config import read_settings
 from headsmith.trainer.criterion import resolve

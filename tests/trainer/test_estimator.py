@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import headsmith
 from headsmith import HeadClassifier
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, TrainConfig
 from headsmith.trainer.presets import preset
 

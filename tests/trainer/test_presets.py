@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import load_preset, preset, preset_names

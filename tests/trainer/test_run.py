@@ -4,7 +4,8 @@ import pytest
 import torch
 import yaml
 
-from headsmith.models import InputError, save_head
+from headsmith.core.errors import InputError
+from headsmith.models import save_head
 from headsmith.trainer import Run, TrainConfig
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from timm.data import ImageNetInfo
 
-from headsmith.models import InputError, backbone_classifier, build_head, load_backbone, save_head
-from headsmith.models.files import sha256_file, write_json
+from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_file, write_json
+from headsmith.models import backbone_classifier, build_head, load_backbone, save_head
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.run import CONFIG, FORMAT, HEAD, RECORD
 from headsmith.trainer.starting import start_head

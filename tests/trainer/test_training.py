@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import top_k_accuracy_score
 from split_features import feature_set
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.models.heads import Linear
 from headsmith.trainer import FeatureSet, Run, TrainConfig, train
 

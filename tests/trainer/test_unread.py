@@ -4,7 +4,7 @@ import pytest
 import torch
 import yaml
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.presets import preset

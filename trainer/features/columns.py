@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 
 _LINUX_NORESERVE = 0x4000 if sys.platform == "linux" else 0  # the constant came to Python with 3.13
 

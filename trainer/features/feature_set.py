@@ -14,8 +14,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ...models.errors import InputError
-from ...models.files import read_json, sha256_json
+from ...core.errors import InputError
+from ...core.files import read_json, sha256_json
 from .columns import Columns, read_columns
 from .images.samples import HELD_OUT_SHARE, SEED
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch.distributed.rendezvous import rendezvous
 
-from ...models.environment import pick_device
-from ...models.errors import InputError
+from ...core.environment import pick_device
+from ...core.errors import InputError
 
 _POLL = 0.1
 _calls: Counter[str] = Counter()

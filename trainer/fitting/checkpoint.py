@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ...models.errors import InputError
-from ...models.files import new_file
+from ...core.errors import InputError
+from ...core.files import new_file
 
 CHECKPOINT = "checkpoint.pt"
 # A checkpoint may cost one part in this many of the time since the last one.

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...models.errors import InputError
+from ...core.errors import InputError
+from ...core.progress import progress
 from ...models.heads import Head
 from ..config import PER_HEAD, TrainConfig, flag
 from ..criterion import resolve, selection_weights
-from ..progress import progress
 from ..starting import Start, start_head
 from .bank import Bank, loss_key
 from .checkpoint import CHECKPOINT, Checkpoint

@@ -8,8 +8,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ...models.environment import pick_device
-from ...models.errors import InputError
+from ...core.environment import pick_device
+from ...core.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
-from ...models.environment import free_memory
+from ...core.environment import free_memory
 from .order import Window
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ...models.errors import InputError, near
+from ...core.errors import InputError, near
 
 _FOLDER = Path(__file__).parent
 

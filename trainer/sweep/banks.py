@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...models.files import sha256_json
+from ...core.files import sha256_json
 from ...models.heads import Head, load_head
 from ..config import PER_HEAD, TrainConfig
 from ..fitting import Fitted

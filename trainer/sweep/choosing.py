@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ..config import TrainConfig
 from .banks import Trained
 from .grid import Point

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ...models.errors import InputError
-from ...models.yaml_file import read_yaml
+from ...core.errors import InputError
+from ...core.yaml_file import read_yaml
 from ..config import TrainConfig, no_setting
 from ..presets import Preset, load_preset
 from ..unread import without_unread

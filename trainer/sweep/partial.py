@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...models.environment import versions
-from ...models.errors import InputError
-from ...models.files import new_folder, only_writer, read_json, sha256_json, write_json
+from ...core.environment import versions
+from ...core.errors import InputError
+from ...core.files import new_folder, only_writer, read_json, sha256_json, write_json
 from ...models.heads import save_head
 from ..config import TrainConfig
 from ..fitting import Fitted

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ...models.files import new_file
+from ...core.files import new_file
 
 COLUMNS, LABEL = 3, 24
 LOGARITHMIC = {"learning_rate", "inverse_temperature", "m", "batch_size", "hidden"}

@@ -5,8 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from ...models.errors import InputError
-from ...models.files import read_json
+from ...core.errors import InputError
+from ...core.files import read_json
 from ..run import Run
 
 RECORD, HEADS, SUMMARY, PICTURE, BEST = "sweep.json", "sweep.csv", "summary.csv", "sweep.png", "best"

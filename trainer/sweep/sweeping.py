@@ -9,8 +9,8 @@ from typing import Any
 
 import torch.distributed
 
-from ...models.errors import InputError
-from ...models.files import check_free, new_folder
+from ...core.errors import InputError
+from ...core.files import check_free, new_folder
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads

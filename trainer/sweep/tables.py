@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...models.files import new_file
+from ...core.files import new_file
 from ..config import TrainConfig
 from ..unread import unread
 from .banks import Trained

@@ -4,7 +4,7 @@ import dataclasses
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from ...models.errors import InputError
+from ...core.errors import InputError
 from ..config import TrainConfig, no_setting
 from ..plain import plain
 

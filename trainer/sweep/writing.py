@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from ...models.environment import describe_device, versions
-from ...models.files import sha256_file, write_json
+from ...core.environment import describe_device, versions
+from ...core.files import sha256_file, write_json
 from ..features.feature_set import FeatureSet
 from ..fitting import METRICS
 from ..training import write_run

@@ -8,9 +8,9 @@ from adversarial_rows import broken, few, many, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import Scorer, right_classes, score_rows, summarize
 from headsmith.evaluate.metrics.row_scores import COLUMNS
-from headsmith.models import InputError
 
 
 def scored(logits, labels, **options):

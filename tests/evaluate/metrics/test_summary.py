@@ -9,8 +9,8 @@ from hypothesis import given
 from scipy.special import log_softmax, softmax
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, top_k_accuracy_score
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import score_rows, summarize, summarize_groups
-from headsmith.models import InputError
 
 
 @pytest.fixture(scope="module")

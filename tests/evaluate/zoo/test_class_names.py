@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.zoo import match_names
 from headsmith.evaluate.zoo.names import columns, meaning, read_names, readable
-from headsmith.models import InputError
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
 

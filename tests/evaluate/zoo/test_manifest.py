@@ -10,11 +10,11 @@ import yaml
 from typer.testing import CliRunner
 
 from headsmith.cli import app
+from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_file
 from headsmith.evaluate import load_results
 from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
 from headsmith.evaluate.zoo.manifest import known_files, read_manifest
-from headsmith.models import InputError
-from headsmith.models.files import sha256_file
 from headsmith.models.recipe_file import recipe_of
 
 ROW = {"id": "a", "source": "a.onnx"}

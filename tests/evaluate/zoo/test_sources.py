@@ -6,10 +6,10 @@ import pytest
 import timm
 import torchvision
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.evaluate.zoo.exported import published
 from headsmith.evaluate.zoo.rows import expand
-from headsmith.models import InputError
 
 
 def names(*sources):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from headsmith.cli import app
+from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.files import sha256_file, sha256_json
 from headsmith.export import Bundle, file_info, push, verify
 from headsmith.export.bundle.bundle import read_labels, write_labels
 from headsmith.export.labels import check_labels
-from headsmith.models import DamagedFileError, InputError
-from headsmith.models.files import sha256_file, sha256_json
 
 ODD = ['a,"b"', "<script>", "😀", "Ä", " leading", "10", "back\\slash", "tab\there"]
 

@@ -10,6 +10,7 @@ import timm
 import torch
 from torch import nn
 
+from headsmith.core.errors import InputError
 from headsmith.export import Classifier, ExportError, open_model
 from headsmith.export.formats.exported_program_format import write_exported_program
 from headsmith.export.formats.linear_graph import linear_graph
@@ -17,7 +18,7 @@ from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.formats.torchscript_format import quiet_torchscript, write_torchscript
 from headsmith.export.formats.tracing import traced_graph
 from headsmith.export.metadata import Metadata, identity
-from headsmith.models import InputError, Linear, load_backbone
+from headsmith.models import Linear, load_backbone
 
 LABELS = ("cat", 'a,"b"', "<script>", "😀", "Ä", "10")
 WRITERS = {".onnx": write_onnx, ".ts": write_torchscript, ".pt2": write_exported_program}

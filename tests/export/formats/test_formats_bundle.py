@@ -18,6 +18,7 @@ from google.protobuf import text_format
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, predict
 from headsmith.export import Bundle, Classifier, export_classifier, open_model
 from headsmith.export.formats.decoding import WARNING
@@ -27,7 +28,7 @@ from headsmith.export.formats.timm_format import write_timm
 from headsmith.export.formats.triton_format import write_triton
 from headsmith.export.labels import describe
 from headsmith.export.metadata import Metadata, identity
-from headsmith.models import InputError, Linear, build_head, load_backbone
+from headsmith.models import Linear, build_head, load_backbone
 from headsmith.models.images import open_image
 
 SIZES = [(61, 40), (33, 90), (32, 32), (427, 640)]

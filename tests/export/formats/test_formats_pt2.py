@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from headsmith.core.errors import InputError
 from headsmith.export import Classifier, open_model
 from headsmith.export.formats.exported_program_format import write_exported_program
 from headsmith.export.metadata import Metadata, identity
-from headsmith.models import InputError, Linear
+from headsmith.models import Linear
 
 ABOUT = Metadata(tuple("abcdef"), "features", None, identity(None, 8), "feature set")
 

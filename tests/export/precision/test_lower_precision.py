@@ -10,13 +10,14 @@ import torch
 from onnx import TensorProto, numpy_helper
 from torch import nn
 
+from headsmith.core.errors import InputError
 from headsmith.export import Classifier, ExportError, GateError, open_model
 from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.precision.gates import Limits, measure_gate
 from headsmith.export.precision.precision import Precision
 from headsmith.export.proof.held_out import Batch
-from headsmith.models import InputError, Linear, build_head, load_backbone
+from headsmith.models import Linear, build_head, load_backbone
 
 LABELS = tuple("abcdef")
 ALL = {"fp16": False, "fp32_head": False, "fp16_input": False, "int8": False, "int8_dynamic": False}

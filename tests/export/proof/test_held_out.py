@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from headsmith.core.errors import InputError
 from headsmith.export.proof.held_out import held_out_features, held_out_images, match_classes
-from headsmith.models import InputError
 from headsmith.trainer import FeatureSet, open_images
 
 NUMBERS = [str(number) for number in range(12)]

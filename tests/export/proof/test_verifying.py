@@ -12,12 +12,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from headsmith.cli import app
+from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import GateError, ParityError, export_classifier, verify
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.proof.reference import METADATA, Recorder, Reference
-from headsmith.models import DamagedFileError, InputError
-from headsmith.models.files import sha256_file
 from headsmith.trainer import FeatureSet
 
 runner = CliRunner()

@@ -5,7 +5,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from headsmith.models import InputError, Linear, load_head, save_head
+from headsmith.core.errors import InputError
+from headsmith.models import Linear, load_head, save_head
 
 
 def test_starts_from_zeros_and_is_affine():

@@ -5,7 +5,7 @@ import torch
 from sklearn.preprocessing import StandardScaler, normalize
 from torch import nn
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.models.heads import MLP, Cosine, Linear, NormLinear, build_head
 
 

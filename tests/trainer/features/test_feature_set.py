@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
 from headsmith.trainer.features.feature_set import rows_sha256
 

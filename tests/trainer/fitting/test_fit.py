@@ -11,7 +11,7 @@ from sklearn.metrics import top_k_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import fit_heads

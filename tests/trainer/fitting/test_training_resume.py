@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headsmith.models import InputError
-from headsmith.models.files import sha256_file
+from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_file
 from headsmith.trainer import Run, train
 from headsmith.trainer.fitting import METRICS, checkpoint, fit_heads
 from headsmith.trainer.fitting.checkpoint import CHECKPOINT

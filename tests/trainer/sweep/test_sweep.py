@@ -11,7 +11,7 @@ from digits_features import digits_with
 from PIL import Image
 from sklearn.metrics import top_k_accuracy_score
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import train
 from headsmith.trainer.sweep import Sweep, banks, sweep, sweeping
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.sweep.banks import Trained
 from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.losses import METHODS

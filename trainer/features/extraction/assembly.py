@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ....models.environment import versions
-from ....models.errors import InputError
-from ....models.files import write_json
+from ....core.environment import versions
+from ....core.errors import InputError
+from ....core.files import write_json
 from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ....core.errors import InputError
 from ....models.backbone import Backbone
-from ....models.errors import InputError
 from ....models.preprocessing import Normalize
 from .request import AMP_DTYPE
 from .views import Pixels

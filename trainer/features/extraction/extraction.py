@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from ....core.errors import InputError
+from ....core.files import read_json
 from ....models.backbone import load_backbone
-from ....models.errors import InputError
-from ....models.files import read_json
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest

@@ -12,8 +12,8 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
+from ....core.progress import Advance, progress
 from ....models.images import UnreadableImage
-from ...progress import Advance, progress
 from ..images.batches import AHEAD, Pixels, decode, gather
 from ..images.image_set import ImageSet
 from ..images.samples import Sample

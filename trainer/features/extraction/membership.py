@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from ....models.errors import InputError
-from ....models.files import read_json
+from ....core.errors import InputError
+from ....core.files import read_json
 from .request import differences
 from .shards import REQUEST, noted, open_partial
 

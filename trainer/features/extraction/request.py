@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from ....models.files import sha256_json
+from ....core.files import sha256_json
 from .views import CENTRE, CROPS, view_names
 
 _IN_WORDS = {

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ....models.errors import InputError
-from ....models.files import new_file, read_json, write_json
+from ....core.errors import InputError
+from ....core.files import new_file, read_json, write_json
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS
 from .request import differences, fingerprint

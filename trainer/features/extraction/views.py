@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 from torchvision.transforms import functional as transforms
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ....models.preprocessing import Preprocessing
 
 CROPS = (1, 5)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ....models.images import UnreadableImage
 from . import processes, threads
 from .image_set import ImageSet

@@ -9,7 +9,7 @@ import datasets
 import numpy as np
 from datasets.exceptions import DatasetsError
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ....models.images import UnreadableImage
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .labels import check_names
 from .samples import Listing, Sample, by_split, listed, split_called
 

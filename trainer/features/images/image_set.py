@@ -10,9 +10,9 @@ from typing import Any
 
 from PIL import Image
 
-from ....models.errors import InputError
+from ....core.errors import InputError
+from ....core.progress import progress
 from ....models.images import open_image
-from ...progress import progress
 from .datasets_source import is_datasets_folder, list_dataset
 from .folder_source import list_folder
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....models.errors import InputError, near
+from ....core.errors import InputError, near
 
 Array = np.ndarray[Any, Any]
 

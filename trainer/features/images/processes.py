@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 
 SPLITS = ("train", "val", "test")
 SEED = 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]

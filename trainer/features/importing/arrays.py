@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ..images.samples import split_called
 from .choosing import Names
 from .importing import Maker, check_different

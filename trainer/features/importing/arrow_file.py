@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .numbered_columns import with_matrices
 from .table import Array, Batches, Column, Table, block_rows, split_in
 

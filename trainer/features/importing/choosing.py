@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ..images.samples import listed
 from .row_splits import says_splits, split_column
 from .table import Column, Table, without_split

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....models.errors import InputError
-from ...progress import progress
+from ....core.errors import InputError
+from ....core.progress import progress
 from ..images.samples import SPLITS
 from ..storage import Sink
 from .choosing import Chosen

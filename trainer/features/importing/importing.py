@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ....core.environment import versions
+from ....core.errors import InputError
+from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....models.backbone import load_backbone
-from ....models.environment import versions
-from ....models.errors import InputError
-from ....models.files import new_folder, read_json, sha256_json, write_json
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
 from ..extraction.request import fingerprint

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 
 _FEATURE_WORD = re.compile(r"(?<![a-z])(features?|feats?|embeddings?|embeds?|img_emb|emb|x)(?![a-z])", re.IGNORECASE)
 _LABEL_WORDS = ("labels", "label", "y", "targets", "target")

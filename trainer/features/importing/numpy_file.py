@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .arrow_file import arrow_columns
 from .labels_files import labels_of
 from .table import Array, Column, Table, block_rows, by_split, dtype_name, slices, split_in, to_numpy

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import pyarrow as pa
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ..images.samples import SPLITS, split_called
 from .table import Array, Column, Table
 

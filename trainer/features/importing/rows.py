@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.splitting import divide

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .table import Array, Column, Table, by_split, slices
 
 _DTYPES = {

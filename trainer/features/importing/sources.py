@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from ....models.errors import InputError, near
+from ....core.errors import InputError, near
 from ..images.samples import split_called
 from .arrow_file import read_arrow
 from .datasets_folder import read_dataset

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....models.errors import InputError
+from ....core.errors import InputError
 from .table import Array, Column, Table, by_split, dtype_name, slices
 
 _ZIP = b"PK\x03\x04"

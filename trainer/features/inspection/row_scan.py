@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import xxhash
 
-from ...progress import progress
+from ....core.progress import progress
 from ..columns import Columns
 
 Array = np.ndarray[Any, Any]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ....models.files import read_json
+from ....core.files import read_json
 from ..feature_set import mark_of
 
 

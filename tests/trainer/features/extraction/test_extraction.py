@@ -10,7 +10,8 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
 
-from headsmith.models import InputError, load_backbone
+from headsmith.core.errors import InputError
+from headsmith.models import load_backbone
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
 from headsmith.trainer.features.extraction import extraction

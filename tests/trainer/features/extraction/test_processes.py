@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
 from headsmith.trainer.features.extraction import filling, membership, shards
 from headsmith.trainer.features.extraction.assembly import elapsed

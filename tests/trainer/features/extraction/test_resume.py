@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
 from headsmith.trainer.features.extraction import extraction, filling, shards

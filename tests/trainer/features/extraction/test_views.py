@@ -7,7 +7,8 @@ import torch
 from PIL import Image
 from torchvision.transforms import functional as transforms
 
-from headsmith.models import InputError, Preprocessing, load_backbone
+from headsmith.core.errors import InputError
+from headsmith.models import Preprocessing, load_backbone
 from headsmith.trainer import train
 from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
 from headsmith.trainer.features.extraction.embedding import Embedder

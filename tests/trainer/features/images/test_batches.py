@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from headsmith.models import InputError, Preprocessing
+from headsmith.core.errors import InputError
+from headsmith.models import Preprocessing
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images import batches as batches_module

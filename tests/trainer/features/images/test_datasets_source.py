@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import open_images
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchvision.datasets import ImageFolder
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer.features import open_images
 from headsmith.trainer.features.images.labels import Labels, index_labels
 from headsmith.trainer.features.images.samples import Sample, carve

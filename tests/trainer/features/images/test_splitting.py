@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.images.samples import SPLITS
 from headsmith.trainer.features.images.splitting import divide

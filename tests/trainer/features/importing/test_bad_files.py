@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from headsmith.cli import app
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, import_features
 
 from .planted import planted

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import import_features
 
 from .planted import check_aligned, planted

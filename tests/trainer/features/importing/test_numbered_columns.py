@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import import_features
 
 from .planted import WIDTH, check_aligned, planted

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from headsmith.cli import app
-from headsmith.models import InputError
+from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, inspect_features
 from headsmith.trainer.features.columns import read_columns
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from headsmith.models import InputError
-from headsmith.models.files import new_file, new_folder, read_json, sha256_file, write_json
+from headsmith.core.errors import InputError
+from headsmith.core.files import new_file, new_folder, read_json, sha256_file, write_json
 
 
 def test_a_folder_appears_whole(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
-from headsmith.models import InputError
-from headsmith.models.yaml_file import read_yaml
+from headsmith.core.errors import InputError
+from headsmith.core.yaml_file import read_yaml
 
 
 def written(tmp_path, text):

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,15 @@ from .errors import InputError
 _log = logging.getLogger(__name__)
 # A full disk, a quota, a limit on the size of files.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 @contextmanager
@@ -145,6 +155,26 @@ def _umask() -> int:
     return mask
 
 
+def regular_file(path: str | Path) -> Path:
+    """The path of a file that can be read to its end, whatever wrote it.
+
+    Raises:
+        InputError: Nothing is there, or a folder, or what has no end or waits for a writer (a device, a named pipe, a
+            socket).
+    """
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path}: not found") from None
+    except (OSError, ValueError) as error:  # no permission, too long a name, a zero byte in it
+        raise InputError(f"{path}: cannot be opened ({getattr(error, 'strerror', None) or error})") from None
+    if not stat.S_ISREG(mode):
+        kind = next((name for test, name in _KINDS if test(mode)), "no file")
+        raise InputError(f"{path}: is {kind}, expected a regular file")
+    return path
+
+
 def sha256_file(path: str | Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with Path(path).open("rb") as file:
@@ -170,10 +200,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
         InputError: The file is missing, is not JSON, or does not hold an object.
     """
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: not found") from None
-    except ValueError as error:
+        value = json.loads(regular_file(path).read_text(encoding="utf-8"))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a JSON {type(value).__name__}, expected an object")

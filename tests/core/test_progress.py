@@ -2,8 +2,8 @@
 
 import pytest
 
-from headsmith.trainer import progress as module
-from headsmith.trainer.progress import progress
+from headsmith.core import progress as module
+from headsmith.core.progress import progress
 
 
 @pytest.mark.parametrize(("seconds", "lines"), [(0.0, 2), (3600.0, 0)])

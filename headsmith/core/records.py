@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 import numpy as np
 
-from ...models.errors import DamagedFileError
-from ...models.files import read_json, write_json
+from .errors import DamagedFileError
+from .files import read_json, write_json
 
 if TYPE_CHECKING:
     import cattrs
@@ -32,13 +32,13 @@ def to_json(value: Any) -> Any:
     return _converter().unstructure(value)
 
 
-def write_typed(path: Path, value: Any) -> None:
+def write_record(path: Path, value: Any) -> None:
     """Write a dataclass as JSON."""
     write_json(path, to_json(value))
 
 
-def read_typed(path: Path, kind: type[T]) -> T:
-    """Read what `write_typed` wrote.
+def read_record(path: Path, kind: type[T]) -> T:
+    """Read what `write_record` wrote.
 
     Raises:
         InputError: No such file, or not what it should hold.

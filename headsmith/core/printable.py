@@ -1,0 +1,28 @@
+"""Text from files on its way to a terminal."""
+
+import unicodedata
+
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+# Emoji and some scripts are joined or told apart by these; they move nothing on a terminal.
+_HARMLESS = {"\u200c", "\u200d", "\ufe0e", "\ufe0f"}
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""The text with control characters made visible: an escape is shown as ``\x1b``, a line break as ``\n``.
+
+    Whatever comes from a file (labels, ids, names, messages of libraries) passes here before it is printed, so that it
+    cannot move the cursor, change colours, or hide or reorder what stands beside it.
+
+    Args:
+        text: Any text.
+        keep: Control characters that stay as they are, such as ``\n`` in a table of several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(_shown(letter) if letter not in keep else letter for letter in text)
+
+
+def _shown(letter: str) -> str:
+    if letter in _HARMLESS or unicodedata.category(letter) not in _INVISIBLE:
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,1 @@
+"""How answers are judged: formulas that training, export and evaluation share. It imports `headsmith.core` alone."""
