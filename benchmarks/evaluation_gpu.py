@@ -26,8 +26,9 @@ from headsmith.export.metadata import Metadata, identity
 from headsmith.export.precision.half import to_half
 from headsmith.models.backbone import load_backbone
 from headsmith.models.heads import Linear
+from headsmith.models.normalize import Normalize
 from headsmith.models.onnx_session import PROVIDERS
-from headsmith.models.preprocessing import Normalize, Preprocessing
+from headsmith.models.preprocessing import Preprocessing
 from headsmith.models.pretrained import backbone_classifier
 from headsmith.trainer.features.images.threads import default_workers
 

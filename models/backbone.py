@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from ..core.errors import InputError
 from ..core.files import sha256_file
-from .preprocessing import Normalize, Preprocessing
+from .normalize import Normalize
+from .preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     from .sources import Source

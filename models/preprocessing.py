@@ -1,19 +1,18 @@
-"""From a decoded image to what a backbone sees: resize and crop outside the graph, normalisation inside."""
+"""The recipe from a decoded image to what a backbone sees: resize and crop here, with PIL alone."""
 
 import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
-import torch
 from PIL import Image
-from torch import Tensor, nn
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
 
 RESIZE_MODES = ("shortest", "exact")
 INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
+_NEAREST_EXACT = "nearest-exact"  # torchvision's word for what PIL's nearest does
 CHANNEL_ORDERS, LAYOUTS = ("rgb", "bgr"), ("nchw", "nhwc")
 Triple = tuple[float, float, float]
 
@@ -67,18 +66,23 @@ class Preprocessing:
         Returns:
             Pixels ``(height, width, 3)``, uint8, RGB: what an exported file takes.
         """
-        from torchvision.transforms import functional as transforms
-
-        return np.array(transforms.center_crop(self.resize(image), list(self.crop_size)))
+        resized = self.resize(image)
+        height, width = self.crop_size
+        top, left = _middle(resized.height, height), _middle(resized.width, width)
+        return np.array(resized.crop((left, top, left + width, top + height)))  # black beyond the edges
 
     def resize(self, image: Image.Image) -> Image.Image:
         """Resize an RGB image, before the crop."""
-        from torchvision.transforms import InterpolationMode
-        from torchvision.transforms import functional as transforms
+        size = self.resized(image.size)
+        name = "nearest" if self.interpolation == _NEAREST_EXACT else self.interpolation
+        return image if image.size == size else image.resize(size, Image.Resampling[name.upper()])
 
-        size = [self.resize_size[0]] if self.resize_mode == "shortest" else list(self.resize_size)
-        resized: Image.Image = transforms.resize(image, size, InterpolationMode(self.interpolation))
-        return resized
+    def resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        """``(width, height)`` after the resize of an image of ``(width, height)``."""
+        height, width = self.resize_size
+        if self.resize_mode == "exact":
+            return width, height
+        return height * size[0] // min(size), height * size[1] // min(size)
 
     @property
     def crop_pct(self) -> float:
@@ -152,25 +156,6 @@ class Preprocessing:
         )
 
 
-class Normalize(nn.Module):
-    """RGB pixels ``(N, 3, H, W)`` in 0..255, uint8 or float, to ``(x * scale - mean) / std`` in float32.
-
-    The result has the channel order and the layout that the backbone expects.
-    """
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, preprocessing: Preprocessing) -> None:
-        super().__init__()
-        self.scale = preprocessing.scale
-        self.flip = preprocessing.channel_order == "bgr"
-        self.channels_last = preprocessing.layout == "nhwc"
-        self.register_buffer("mean", torch.tensor(preprocessing.mean).view(1, 3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(preprocessing.std).view(1, 3, 1, 1), persistent=False)
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        """Normalise a batch."""
-        pixels = pixels.flip(1) if self.flip else pixels
-        normalised = (pixels.to(torch.float32) * self.scale - self.mean) / self.std
-        return normalised.permute(0, 2, 3, 1) if self.channels_last else normalised
+def _middle(size: int, crop: int) -> int:
+    """Where a centre crop begins, as torchvision's ``center_crop`` has it; below 0 where the crop is larger."""
+    return round((size - crop) / 2) if size >= crop else -((crop - size) // 2)

@@ -12,8 +12,9 @@ from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
+from ...models.normalize import Normalize
 from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
-from ...models.preprocessing import Normalize, Preprocessing
+from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
 
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -14,7 +14,7 @@ from torch import nn
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, write_json
 from ...models.heads import Linear
-from ...models.preprocessing import Normalize
+from ...models.normalize import Normalize
 from ..classifier import Classifier, answer
 from ..errors import cause
 from ..labels import describe

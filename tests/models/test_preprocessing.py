@@ -1,18 +1,24 @@
 """The recipe against the libraries whose recipe it states."""
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import timm
 import torch
 import torchvision
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
+from torchvision.transforms import InterpolationMode, functional
 
 from headsmith.core.errors import InputError
 from headsmith.models import Normalize, Preprocessing
+from headsmith.models.preprocessing import INTERPOLATIONS
 
 GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
@@ -49,6 +55,30 @@ def test_equals_torchvision(photo, weights):
     preset = torchvision.models.get_weight(weights).transforms()
     recipe = Preprocessing.from_torchvision(preset)
     torch.testing.assert_close(normalised(recipe, photo), preset(photo), atol=1e-6, rtol=0)
+
+
+EDGE = st.integers(1, 40)
+
+
+@given(
+    size=st.tuples(EDGE, EDGE),
+    resize=st.one_of(EDGE, st.tuples(EDGE, EDGE)),
+    crop=st.tuples(EDGE, EDGE),
+    interpolation=st.sampled_from(INTERPOLATIONS),
+)
+def test_pixels_equal_torchvision_s_resize_and_centre_crop(size, resize, crop, interpolation):
+    noise = np.random.default_rng(sum(size)).integers(0, 256, (*size, 3), dtype=np.uint8)
+    mode, edges = ("exact", resize) if isinstance(resize, tuple) else ("shortest", (resize, resize))
+    found = Preprocessing(mode, edges, crop, interpolation, (0.5,) * 3, (0.5,) * 3)(Image.fromarray(noise))
+    resized = functional.resize(
+        Image.fromarray(noise), list(edges) if mode == "exact" else [resize], InterpolationMode(interpolation)
+    )
+    np.testing.assert_array_equal(found, np.asarray(functional.center_crop(resized, list(crop))))
+
+
+def test_a_recipe_is_read_and_followed_without_torch():
+    code = "import sys, headsmith.models.preprocessing, headsmith.models.images; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def ramp() -> Image.Image:
