@@ -114,6 +114,14 @@ class EvalResult:
     duplicates: int
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Refuse classes that have no label, which a damaged file may name."""
+        columns = [getattr(self.classes, name) for name in ("classes", "mistaken_for") if self.classes is not None]
+        columns += [getattr(self.confused, name) for name in ("first", "second") if self.confused is not None]
+        for column in columns:
+            if not ((column >= -1) & (column < len(self.labels))).all():
+                raise ValueError(f"labels: found {len(self.labels)}, expected one for every class that is named")
+
     @property
     def n(self) -> int:
         """Inputs that were scored."""

@@ -5,7 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from .row_scores import Array
+from ...core.structure import check_lengths
+from .row_scores import Array, Floats, Ints
 
 Bins = Literal["width", "mass"]
 
@@ -22,11 +23,15 @@ class Reliability:
         ece: The mean over rows of ``|accuracy - confidence|`` of their bin; NaN without rows.
     """
 
-    edges: Array
-    n: Array
-    confidence: Array
-    accuracy: Array
+    edges: Floats
+    n: Ints
+    confidence: Floats
+    accuracy: Floats
     ece: float
+
+    def __post_init__(self) -> None:
+        """Refuse columns of other lengths, which a damaged file may hold."""
+        check_lengths({"edges": self.edges[1:], "n": self.n, "confidence": self.confidence, "accuracy": self.accuracy})
 
 
 def reliability(confidences: Array, correct: Array, *, bins: int = 15, equal: Bins = "width") -> Reliability:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.structure import check_lengths
 from ...export.proof.accuracy import wilson_intervals
-from .row_scores import Array, RowScores
+from .row_scores import Array, Floats, Ints, RowScores
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,20 @@ class ClassTable:
         mistaken: int64, how often.
     """
 
-    classes: Array
-    n: Array
-    top1: Array
-    top1_low: Array
-    top1_high: Array
-    topk: Array
-    topk_low: Array
-    topk_high: Array
-    mistaken_for: Array
-    mistaken: Array
+    classes: Ints
+    n: Ints
+    top1: Floats
+    top1_low: Floats
+    top1_high: Floats
+    topk: Floats
+    topk_low: Floats
+    topk_high: Floats
+    mistaken_for: Ints
+    mistaken: Ints
+
+    def __post_init__(self) -> None:
+        """Refuse columns of other lengths, which a damaged file may hold."""
+        check_lengths(vars(self))
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,14 @@ class ConfusedPairs:
         second_as_first: int64, rows of the second whose first answer is the first.
     """
 
-    first: Array
-    second: Array
-    first_as_second: Array
-    second_as_first: Array
+    first: Ints
+    second: Ints
+    first_as_second: Ints
+    second_as_first: Ints
+
+    def __post_init__(self) -> None:
+        """Refuse columns of other lengths, which a damaged file may hold."""
+        check_lengths(vars(self))
 
 
 def class_table(scores: RowScores, *, k: int = 5) -> ClassTable:

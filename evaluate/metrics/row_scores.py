@@ -9,6 +9,8 @@ import numpy as np
 from ...trainer.accuracy import ranks
 
 Array = np.ndarray[Any, Any]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 CHUNK = 2**18
 COLUMNS = ("labels", "ranks", "topk_indices", "topk_logits", "topk_scores", "log_probabilities", "squares")

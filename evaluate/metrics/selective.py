@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .row_scores import Array
+from ...core.structure import check_lengths
+from .row_scores import Array, Floats
 
 COVERAGES = np.arange(1, 21) / 20
 
@@ -20,10 +21,14 @@ class Selective:
         aurc: The mean of the risk over the coverages 1/N, 2/N, ..., 1 (Geifman et al. 2019).
     """
 
-    coverage: Array
-    threshold: Array
-    risk: Array
+    coverage: Floats
+    threshold: Floats
+    risk: Floats
     aurc: float
+
+    def __post_init__(self) -> None:
+        """Refuse columns of other lengths, which a damaged file may hold."""
+        check_lengths({"coverage": self.coverage, "threshold": self.threshold, "risk": self.risk})
 
 
 def selective(confidences: Array, correct: Array, *, coverages: Array = COVERAGES) -> Selective:

@@ -1,35 +1,30 @@
 """Dataclasses with numpy arrays as JSON that any reader takes, and back."""
 
 import math
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .errors import DamagedFileError
 from .files import read_json, write_json
-
-if TYPE_CHECKING:
-    import cattrs
+from .structure import structured
 
 T = TypeVar("T")
 
 
-@cache
-def _converter() -> "cattrs.Converter":
-    import cattrs
-
-    converter = cattrs.Converter()
-    converter.register_unstructure_hook(float, lambda value: value if math.isfinite(value) else str(value))
-    converter.register_unstructure_hook_func(_is_array, lambda array: converter.unstructure(array.tolist()))
-    converter.register_structure_hook_func(_is_array, lambda values, _: _array(values))
-    return converter
-
-
 def to_json(value: Any) -> Any:
     """A dataclass as JSON values; what is not finite, which JSON does not know, as ``nan``, ``inf`` and ``-inf``."""
-    return _converter().unstructure(value)
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return to_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_record(path: Path, value: Any) -> None:
@@ -37,26 +32,16 @@ def write_record(path: Path, value: Any) -> None:
     write_json(path, to_json(value))
 
 
-def read_record(path: Path, kind: type[T]) -> T:
+def read_record(path: Path, kind: type[T], *, advice: str = "damaged, or of another version: evaluate again") -> T:
     """Read what `write_record` wrote.
 
+    Args:
+        path: The file.
+        kind: The dataclass.
+        advice: What to do about a file that is no such record.
+
     Raises:
-        InputError: No such file, or not what it should hold.
+        InputError: No such file, or no JSON object in it.
+        DamagedFileError: See `structured`.
     """
-    import cattrs
-
-    values = read_json(path)
-    try:
-        return _converter().structure(values, kind)
-    except cattrs.BaseValidationError as error:
-        reason = "; ".join(cattrs.transform_error(error)[:2])
-        raise DamagedFileError(f"{path}: no {kind.__name__} of this version ({reason}); evaluate again") from None
-
-
-def _is_array(kind: Any) -> bool:
-    return kind is np.ndarray or get_origin(kind) is np.ndarray
-
-
-def _array(values: list[Any]) -> Any:
-    array = np.asarray(values)
-    return array.astype(np.float64) if array.dtype.kind in "US" else array
+    return structured(read_json(path), kind, str(path), advice=advice)
