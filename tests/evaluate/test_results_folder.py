@@ -174,7 +174,7 @@ def test_damaged_files_are_named(tmp_path):
     with pytest.raises(InputError, match=r"predictions\.parquet: cannot be read"):
         load_results(tmp_path).predictions("a")
     (tmp_path / "models" / "a-1" / "result.json").write_text('{"key": 1}')
-    with pytest.raises(InputError, match=r"result\.json: model: missing, expected text; damaged, or of another version"):
+    with pytest.raises(InputError, match=r"result\.json: model: missing, expected text; damaged, or of another"):
         load_results(tmp_path)
     (tmp_path / "models" / "a-1" / "result.json").unlink()
     (tmp_path / "results.csv").write_text("a,b\n1,2,3\n")
