@@ -5,13 +5,18 @@ BIN := .venv/bin
 ENV ?= build/env
 CLIENTS := tests/clients/javascript
 
-.PHONY: demo test clients lint types wheel clean
+.PHONY: demo test fuzz clients lint types wheel clean
 
 demo: .venv/demo.stamp
 	$(BIN)/headsmith demo
 
 test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+# Thousands of damaged files a reader, where `make test` reads some hundred; `make fuzz FUZZ=images` for some readers.
+fuzz: export FUZZ_MUTATIONS ?= 5000
+fuzz: .venv/test.stamp
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/fuzz -k "$(FUZZ)"
 
 # The npm packages that some tests run; without them those are skipped.
 clients: $(CLIENTS)/node_modules/.package-lock.json
