@@ -19,6 +19,7 @@ from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, log_loss, top_k_accuracy_score
 
 from benchmarks import evaluation_cpu
+from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.metrics import (
     RowScores,
     Scorer,
@@ -32,7 +33,6 @@ from headsmith.evaluate.metrics import (
 )
 from headsmith.evaluate.metrics.row_scores import COLUMNS
 from headsmith.evaluate.statistics import bootstrap_difference, paired_difference
-from headsmith.trainer.features.images.threads import default_workers
 
 CLASSES, BATCH, SLICE = 1000, 1000, 4_000
 
@@ -157,7 +157,7 @@ def main() -> None:
         "overhead": lambda: [Row(*row) for row in evaluation_cpu.overhead()],
         "decoding": lambda: [Row(*row) for row in evaluation_cpu.decoding()],
     }
-    title = f"{arguments.rows:,} predictions of {CLASSES} classes, batches of {BATCH}, {default_workers()} CPUs"
+    title = f"{arguments.rows:,} predictions of {CLASSES} classes, batches of {BATCH}, {usable_cpus()} CPUs"
     table = Table("what", "seconds", "us each", "found (figures: top-1, top-5, mean recall, NLL)", title=title)
     for part in asked:
         for row in parts[part]():

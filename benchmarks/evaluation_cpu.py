@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from PIL import Image
 
+from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.data import HeldOutData, open_data
 from headsmith.evaluate.measurement import measure
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.runtime import Model
 from headsmith.trainer.features.images.batches import image_batches
-from headsmith.trainer.features.images.threads import default_workers
 
 BATCH, BATCHES, REPEATS, PICTURES = 32, 6, 5, 400
 SIZE = (500, 375)
@@ -44,7 +44,7 @@ def overhead() -> list[tuple[str, float, int, str]]:
     Seconds are those of the CPUs, which other work on the machine changes least.
     """
     (candidate,) = find_candidates(["lite0"])
-    model, held_out, data = open_candidate(candidate, threads=default_workers()), *decoded()
+    model, held_out, data = open_candidate(candidate, threads=usable_cpus()), *decoded()
     bare, ours = [], []
     for _ in range(REPEATS):
         bare.append(cpu_seconds(lambda: bare_runs(model, held_out)))
@@ -93,7 +93,7 @@ def picture(random: np.random.Generator, size: tuple[int, int], count: int) -> n
 def decoding() -> list[tuple[str, float, int, str]]:
     """JPEG files of 500 x 375 pixels, decoded, resized to 256 and cropped to 224, in as many threads as CPUs."""
     (candidate,) = find_candidates(["lite0"])
-    random, cores = np.random.default_rng(0), default_workers()
+    random, cores = np.random.default_rng(0), usable_cpus()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "photos", "one")
         place.mkdir(parents=True)

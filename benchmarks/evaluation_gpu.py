@@ -17,6 +17,7 @@ import torch
 from onnxruntime import OrtValue
 from torch import nn
 
+from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.metrics import Scorer, agreement
 from headsmith.export.classifier import Classifier
 from headsmith.export.formats.node_placement import misplaced_nodes, nodes_by_provider
@@ -30,7 +31,6 @@ from headsmith.models.normalize import Normalize
 from headsmith.models.onnx_session import PROVIDERS
 from headsmith.models.preprocessing import Preprocessing
 from headsmith.models.pretrained import backbone_classifier
-from headsmith.trainer.features.images.threads import default_workers
 
 NETWORKS = ("resnet50", "vit_base_patch16_224")
 BATCH, IMAGES, SECONDS, CLASSES = 64, 256, 0.75, 1000
@@ -117,7 +117,7 @@ def write(name: str, folder: Path) -> Written:
 def onnxruntime_rows(name: str, precision: str, path: Path, reference: Path, report: Callable[[GpuRow], None]) -> None:
     """Plain runs, a loop with bound buffers as one writes it by hand, and ours; flips against float32 on the CPU."""
     with failures(report, name, precision, "onnxruntime"):
-        model = OnnxModel(path, "cuda", default_workers())
+        model = OnnxModel(path, "cuda", usable_cpus())
         nodes, wrong = nodes_by_provider(model.session), misplaced_nodes(model.session, path)
         report(GpuRow(name, precision, "nodes by provider", 0, f"{nodes}, misplaced: {wrong or 'none'}"))
         feed = model.metadata.input_name
@@ -171,7 +171,7 @@ def flips(model: OnnxModel, reference: Path) -> str:
 @cache
 def exact_logits(reference: Path) -> list[np.ndarray]:
     """What the float32 file answers on the CPU."""
-    model = OnnxModel(reference, "cpu", default_workers())
+    model = OnnxModel(reference, "cpu", usable_cpus())
     return [model.run(batch).logits for batch in batches(IMAGES // BATCH)]
 
 

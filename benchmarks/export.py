@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 from timm.utils.onnx import onnx_export
 
+from headsmith.core.cpus import default_threads
 from headsmith.core.environment import describe_device, versions
 from headsmith.demo.glyphs import draw_glyphs
 from headsmith.export import export_classifier
-from headsmith.export.runtime import default_threads
 from headsmith.models import load_backbone
 from headsmith.trainer import Run, extract, train
 

@@ -1,20 +1,6 @@
 """Measure exported files on held-out data, and ask them for labels."""
 
-from .comparing import Comparison, compare
-from .evaluation import evaluate_classifiers
-from .prediction import Prediction, predict
-from .report import write_report
-from .result import EvalResult
-from .results import Results, load_results
+import lazy_loader
 
-__all__ = [
-    "Comparison",
-    "EvalResult",
-    "Prediction",
-    "Results",
-    "compare",
-    "evaluate_classifiers",
-    "load_results",
-    "predict",
-    "write_report",
-]
+# The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

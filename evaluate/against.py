@@ -8,8 +8,9 @@ import torch
 from ..core.errors import InputError
 from ..export.classifier import Classifier
 from ..export.formats.formats import FORMATS
+from ..export.formats.torch_device import torch_device
 from ..export.metadata import Metadata
-from ..export.runtime import Array, Model, Outputs, torch_device
+from ..export.runtime import Array, Model, Outputs
 from .zoo import Candidate
 from .zoo.exported import is_library, library_classifier
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
 
 from ..core.errors import InputError
 from ..export.bundle.bundle import Bundle
-from ..export.runtime import Array
-from ..models.images import open_image
+from ..export.runtime import Array, Model
+from ..models.images import UnreadableImage, open_image
 
 BATCH = 32
 
@@ -23,11 +22,13 @@ class Prediction:
         path: The image file.
         labels: The k best class names, best first; fewer where there are fewer classes.
         scores: Their softmax probabilities.
+        error: Why the file could not be read; it then has no labels. ``None`` of an image.
     """
 
     path: str
     labels: tuple[str, ...]
     scores: tuple[float, ...]
+    error: str | None = None
 
 
 def predict(
@@ -42,17 +43,17 @@ def predict(
 
     Args:
         bundle: A bundle, its folder, or ``hf:USER/REPO`` on the Hugging Face hub.
-        images: Image files; each is decoded as in training and evaluation.
+        images: Image files, each decoded as in training and evaluation, and folders, all of whose images are meant.
         k: Labels an image.
         provider: ``cpu`` or ``cuda``; it runs, or it is an error.
         threads: Threads of onnxruntime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
 
     Returns:
-        One prediction an image, in order.
+        One prediction an image, in order; of a file that cannot be read one that says why.
 
     Raises:
-        InputError: A damaged bundle, a head alone, a provider that does not run here, or ``k`` below 1.
-        UnreadableImage: An image that does not decode.
+        InputError: A damaged bundle, a head alone, a provider that does not run here, a folder without an image, or
+            ``k`` below 1.
     """
     if k < 1:
         raise InputError(f"--k: {k} found, expected at least 1")
@@ -61,19 +62,48 @@ def predict(
         raise InputError(f"{bundle.path}: a head alone takes features, not images; export it without --head-only")
     model = bundle.open("onnx", provider=provider, threads=threads)
     found: list[Prediction] = []
-    size = model.metadata.batch_size(BATCH)
-    for start in range(0, len(images), size):
-        paths = [str(path) for path in images[start : start + size]]
-        pixels = np.stack([model.metadata.prepare(open_image(path, path)) for path in paths])
-        found += _best(model.run(pixels).logits, bundle.class_names, paths, k)
+    paths, size = [file for path in images for file in _files(Path(path))], model.metadata.batch_size(BATCH)
+    for start in range(0, len(paths), size):
+        found += _classified(model, paths[start : start + size], k)
     return found
 
 
-def _best(logits: Array, labels: Sequence[str], paths: Sequence[str], k: int) -> list[Prediction]:
-    """The k best of each row; of equal logits the lower index stands first."""
-    order = np.argsort(-logits, axis=1, kind="stable")[:, :k]
-    scores = np.take_along_axis(softmax(logits.astype(np.float64), axis=1), order, axis=1)
+def _files(path: Path) -> list[str]:
+    """A file, or the images of a folder."""
+    if not path.is_dir():
+        return [str(path)]
+    from ..trainer.features.images.folder_source import image_files
+
+    found = [str(path / file) for file in image_files(path)]
+    if not found:
+        raise InputError(f"{path}: a folder without an image in it; name image files, or folders of them")
+    return found
+
+
+def _classified(model: Model, paths: Sequence[str], k: int) -> list[Prediction]:
+    """What is said of some files, those that can be read being run at once."""
+    prepared = [_prepared(path, model) for path in paths]
+    pixels = [one for one in prepared if not isinstance(one, str)]
+    logits = iter(model.run(np.stack(pixels)).logits if pixels else ())
     return [
-        Prediction(path, tuple(labels[index] for index in row), tuple(float(score) for score in share))
-        for path, row, share in zip(paths, order, scores, strict=True)
+        Prediction(path, (), (), one) if isinstance(one, str) else _best(path, next(logits), model.metadata.labels, k)
+        for path, one in zip(paths, prepared, strict=True)
     ]
+
+
+def _prepared(path: str, model: Model) -> Array | str:
+    """The pixels of an image, or why there are none."""
+    try:
+        return model.metadata.prepare(open_image(path, path))
+    except UnreadableImage as error:
+        return str(error).removeprefix(f"{path}: ")
+
+
+def _best(path: str, logits: Array, labels: Sequence[str], k: int) -> Prediction:
+    """The k best; of equal logits the lower index stands first."""
+    if not np.isfinite(logits).all():
+        return Prediction(path, (), (), "the classifier answers with NaN or infinite logits; do not use it")
+    order = np.argsort(-logits, kind="stable")[:k]
+    powers = np.exp(logits.astype(np.float64) - logits.max())
+    scores = (powers / powers.sum())[order]
+    return Prediction(path, tuple(labels[index] for index in order), tuple(scores.tolist()))

@@ -1,35 +1,6 @@
 """Deploy a trained head: the classifier as one file, its bundle, its runtime, and the proof that both agree."""
 
-from .bundle.bundle import Bundle
-from .bundle.file_info import FileInfo, file_info
-from .bundle.pushing import push
-from .classifier import Classifier
-from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
-from .exporting import export_classifier
-from .formats.formats import open_model
-from .grafting import graft
-from .proof.parity import Flip, ParityReport
-from .proof.verifying import Verification, verify
-from .runtime import Model, Outputs
+import lazy_loader
 
-__all__ = [
-    "Bundle",
-    "Classifier",
-    "ExportError",
-    "FileInfo",
-    "FixedBatchError",
-    "Flip",
-    "GateError",
-    "Model",
-    "Outputs",
-    "ParityError",
-    "ParityReport",
-    "UnsupportedOperatorError",
-    "Verification",
-    "export_classifier",
-    "file_info",
-    "graft",
-    "open_model",
-    "push",
-    "verify",
-]
+# The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -128,6 +128,14 @@ class Metadata:
         """A hash over the class names in order: files with another order have another one."""
         return sha256_json(list(self.labels))
 
+    def _hashes(self) -> dict[str, str]:
+        """What a file says of itself in hashes, by which it is checked."""
+        return {
+            "labels_sha256": self.labels_sha256,
+            "preprocessing_sha256": self.preprocessing_sha256,
+            "backbone_weights_sha256": str(self.backbone["weights_sha256"] or ""),
+        }
+
     def to_strings(self) -> dict[str, str]:
         """The string map of ONNX ``metadata_props`` and of TorchScript ``_extra_files``."""
         values = (
@@ -178,8 +186,8 @@ class Metadata:
         except (KeyError, json.JSONDecodeError) as error:
             raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
         check_labels(found.labels, len(found.labels), where)
-        expected = found.to_strings()
-        for key in ("labels_sha256", "preprocessing_sha256", "backbone_weights_sha256"):
+        expected = found._hashes()
+        for key in expected:
             if values.get(key, "") != expected[key]:
                 raise InputError(f"{where}: metadata `{key}` does not fit the rest of the metadata; export it again")
         return found

@@ -1,20 +1,18 @@
 """What every opened file can do, whatever its format."""
 
 import io
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from PIL import Image
-from torch import Tensor
 
-from ..core.errors import ProviderError
-from ..trainer.features.images.threads import default_workers
 from .metadata import Metadata
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +26,7 @@ class Outputs(NamedTuple):
     probabilities: Array | None = None
 
     @classmethod
-    def of(cls, tensors: Iterable[Tensor | None]) -> Self:
+    def of(cls, tensors: "Iterable[Tensor | None]") -> Self:
         """What a torch module answered, in the order of the fields."""
         arrays: Any = (None if tensor is None else tensor.cpu().numpy() for tensor in tensors)
         return cls(*arrays)
@@ -83,22 +81,3 @@ def _png(pixels: Array) -> bytes:
     with io.BytesIO() as file:
         Image.fromarray(image).save(file, "PNG", compress_level=1)
         return file.getvalue()
-
-
-def torch_device(provider: str) -> torch.device:
-    """The device of a file that runs under torch.
-
-    Raises:
-        ProviderError: torch finds no such device here.
-    """
-    if provider == "cuda" and not torch.cuda.is_available():
-        raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
-    return torch.device(provider)
-
-
-def default_threads() -> int:
-    """``OMP_NUM_THREADS`` where it is set, else the CPUs that this process may use (not those of the host)."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    return default_workers()

@@ -7,8 +7,8 @@ import torch
 from onnx import TensorProto, helper
 from rich.table import Table
 
+from .core.cpus import default_threads
 from .core.environment import describe_device, versions
-from .export.runtime import default_threads
 from .models.onnx_session import OrtErrors
 from .show import console, show_json
 

@@ -129,5 +129,7 @@ def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None
         return
     for prediction in predictions:
         console.print(f"[bold]{escape(str(Path(prediction.path)))}[/]")
+        if prediction.error is not None:
+            console.print(f"  [red]{escape(prediction.error)}[/]")
         for label, score in zip(prediction.labels, prediction.scores, strict=True):
             console.print(f"  {percent(score):>7}  {label}", markup=False)

@@ -1,33 +1,15 @@
 """Decode JPEG and PNG inside an ONNX graph, with the operators of onnxruntime-extensions."""
 
-from types import ModuleType
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ...core.errors import InputError
+from .extensions import DOMAIN
 
-DOMAIN = "com.microsoft.extensions"
-INSTALL = "pip install 'headsmith[encoded]'"
 WARNING = (
     "The decoder of onnxruntime-extensions trusts its input: bytes that are neither JPEG nor PNG can end the process, "
     "and a truncated JPEG can hold it for ever. Check files before they get here."
 )
-
-
-def extensions() -> ModuleType:
-    """The package of the operators.
-
-    Raises:
-        InputError: It is not installed.
-    """
-    try:
-        import onnxruntime_extensions
-    except ImportError:
-        raise InputError(f"--input encoded: onnxruntime-extensions is not installed; {INSTALL}") from None
-    module: ModuleType = onnxruntime_extensions
-    return module
 
 
 def decode_first(model: onnx.ModelProto) -> None:

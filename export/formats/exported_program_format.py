@@ -21,7 +21,8 @@ from ...core.errors import DamagedFileError
 from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
-from ..runtime import Array, Model, Outputs, torch_device
+from ..runtime import Array, Model, Outputs
+from .torch_device import torch_device
 
 NOTES = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "from_node", "custom")
 MEMBERS = re.compile(

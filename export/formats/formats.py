@@ -1,20 +1,18 @@
 """The formats of an exported classifier: for each the file in the bundle, what writes it and what opens it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ...core.cpus import default_threads
 from ...core.errors import InputError
 from ...models.onnx_session import PROVIDERS
 from ..metadata import FEATURES, FLOAT_NCHW, Metadata
-from ..runtime import Model, default_threads
-from .decoding import extensions
-from .exported_program_format import ExportedProgramModel, write_exported_program
-from .onnx_format import write_onnx
-from .onnx_runtime import OnnxModel
-from .timm_format import TimmModel, write_timm
-from .torchscript_format import TorchScriptModel, write_torchscript
-from .triton_format import write_triton
+from ..runtime import Model
+
+if TYPE_CHECKING:
+    from ..classifier import Classifier
 
 
 @dataclass(frozen=True)
@@ -23,15 +21,25 @@ class Format:
 
     Attributes:
         file: What is opened, relative to the bundle; ``*`` stands for the bundle's name.
-        write: Called with the classifier, its metadata, the path of ``file``, and ``options`` as keywords.
-        model: Called with the path, the provider and the number of threads: opens the file.
-        options: Which keywords of `export_classifier` ``write`` takes.
+        writer: Module and name of what writes it, called with the classifier, its metadata, the path of ``file``, and
+            ``options`` as keywords. It is imported when it is first used: torch is no part of opening an ONNX file.
+        model: Module and name of what opens it, called with the path, the provider and the number of threads.
+        options: Which keywords of `export_classifier` the writer takes.
     """
 
     file: str
-    write: Callable[..., None]
-    model: Callable[[Path, str, int], Model]
+    writer: str
+    model: str
     options: tuple[str, ...] = ()
+
+    def write(self, classifier: "Classifier", metadata: Metadata, path: Path, **options: Any) -> None:
+        """Write the file."""
+        _imported(self.writer)(classifier, metadata, path, **options)
+
+    def open(self, path: Path, provider: str, threads: int) -> Model:
+        """Open the file."""
+        model: Model = _imported(self.model)(path, provider, threads)
+        return model
 
     def named(self, bundle: str) -> str:
         """``file`` in a bundle of that name."""
@@ -39,12 +47,24 @@ class Format:
 
 
 FORMATS = {
-    "onnx": Format("model.onnx", write_onnx, OnnxModel, options=("opset",)),
-    "torchscript": Format("model.ts", write_torchscript, TorchScriptModel),
-    "pt2": Format("model.pt2", write_exported_program, ExportedProgramModel),
-    "timm": Format("model.safetensors", write_timm, TimmModel),
-    "triton": Format("triton/*/1/model.onnx", write_triton, OnnxModel, options=("opset",)),
+    "onnx": Format("model.onnx", "onnx_format.write_onnx", "onnx_runtime.OnnxModel", options=("opset",)),
+    "torchscript": Format("model.ts", "torchscript_format.write_torchscript", "torchscript_format.TorchScriptModel"),
+    "pt2": Format(
+        "model.pt2",
+        "exported_program_format.write_exported_program",
+        "exported_program_format.ExportedProgramModel",
+    ),
+    "timm": Format("model.safetensors", "timm_format.write_timm", "timm_format.TimmModel"),
+    "triton": Format(
+        "triton/*/1/model.onnx", "triton_format.write_triton", "onnx_runtime.OnnxModel", options=("opset",)
+    ),
 }
+
+
+def _imported(reference: str) -> Any:
+    """What ``module.name`` of this folder refers to."""
+    module, _, name = reference.partition(".")
+    return getattr(import_module(f".{module}", __package__), name)
 
 
 def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
@@ -52,6 +72,8 @@ def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
     if not formats or not set(formats) <= set(FORMATS) or len(set(formats)) < len(formats):
         raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(FORMATS)}")
     if metadata.encoded:
+        from .extensions import extensions
+
         extensions()
         if formats != ("onnx",):
             raise InputError(f"--format {', '.join(formats)}: --input encoded is for onnx alone; export twice")
@@ -91,7 +113,7 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     threads = checked_threads(provider, threads)
-    models = {Path(entry.file).suffix: entry.model for entry in FORMATS.values()}
+    models = {Path(entry.file).suffix: entry.open for entry in FORMATS.values()}
     if path.suffix not in models:
         raise InputError(f"{path}: cannot run {path.suffix or 'this'} files; expected one of {', '.join(models)}")
     return models[path.suffix](path, provider, threads)

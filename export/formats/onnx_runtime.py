@@ -4,16 +4,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-import onnx
-from google.protobuf.message import DecodeError
-from onnx import TensorProto
 
 from ...core.errors import InputError
 from ...models.onnx_session import open_session, session_settings
 from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs
-from .decoding import DOMAIN, extensions
+from .extensions import DOMAIN, extensions
 from .session_runner import SessionRunner
+
+# The key under which every tensor with external data says where they are.
+EXTERNAL_DATA = b"location"
 
 
 class OnnxModel(Model):
@@ -26,8 +26,7 @@ class OnnxModel(Model):
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         self.path, self.provider = path, provider
         start = time.perf_counter()
-        domains = _check_file(path)
-        operators = extensions().get_library_path() if DOMAIN in domains else None
+        operators = extensions().get_library_path() if DOMAIN in _domains(path) else None
         self.session = open_session(path, provider, threads, name=str(path), operators=operators)
         self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
@@ -58,18 +57,28 @@ class OnnxModel(Model):
             )
 
 
-def _check_file(path: Path) -> set[str]:
-    """Refuse external data that are missing or lie elsewhere; the domains of the operators.
+def _domains(path: Path) -> set[str]:
+    """The domains of a file's operators beside onnx's own. External data that are missing or lie elsewhere are refused.
+
+    Most files, which have neither, are told by their bytes: the package onnx takes longer to import than a small file
+    to run.
 
     Raises:
         DamagedFileError: Such data, or no ONNX file.
     """
+    content = path.read_bytes()
+    if not any(mark in content for mark in (DOMAIN.encode(), EXTERNAL_DATA)):
+        return set()
+    import onnx
+    from google.protobuf.message import DecodeError
+    from onnx import TensorProto
+
+    from ...models.onnx_graph.reading import damaged_onnx
+
     try:
         model = onnx.load(path, load_external_data=False)
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
             onnx.checker.check_model(path)  # by path: looks for the data, inside the folder of the file
     except (onnx.checker.ValidationError, DecodeError) as error:
-        from ...models.onnx_graph.reading import damaged_onnx
-
         raise damaged_onnx(path, error) from None
     return {entry.domain for entry in model.opset_import}

@@ -19,7 +19,8 @@ from ..classifier import Classifier, answer
 from ..errors import cause
 from ..labels import describe
 from ..metadata import Metadata
-from ..runtime import Array, Model, Outputs, torch_device
+from ..runtime import Array, Model, Outputs
+from .torch_device import torch_device
 
 CONFIG = "config.json"
 

@@ -17,7 +17,8 @@ import torch
 from ...core.errors import DamagedFileError
 from ..classifier import Classifier, Graph
 from ..metadata import KEYS, Metadata
-from ..runtime import Array, Model, Outputs, torch_device
+from ..runtime import Array, Model, Outputs
+from .torch_device import torch_device
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
 

@@ -9,6 +9,8 @@ import typer
 from .app import app
 from .shared import Bundle, Json, Out, Overwrite, Provider, Threads
 
+UNREADABLE = 1
+
 
 class Format(StrEnum):
     """The file formats of an exported classifier."""
@@ -128,14 +130,17 @@ def verify(
 @app.command()
 def predict(
     bundle: Bundle,
-    images: Annotated[list[Path], typer.Argument(help="Image files.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
     k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
     provider: Provider = "cpu",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Name the best labels of images."""
+    """Name the best labels of images; status 1 where a file could not be read."""
     from ..evaluate import predict as run
     from ..show import show_predictions
 
-    show_predictions(run(bundle, images, k=k, provider=provider, threads=threads), json)
+    found = run(bundle, images, k=k, provider=provider, threads=threads)
+    show_predictions(found, json)
+    if any(one.error is not None for one in found):
+        raise typer.Exit(UNREADABLE)

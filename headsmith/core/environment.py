@@ -3,11 +3,12 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import psutil
-import torch
+from typing import TYPE_CHECKING
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 PACKAGES = (
     "headsmith",
@@ -36,12 +37,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def pick_device(name: str) -> torch.device:
+def pick_device(name: str) -> "torch.device":
     """The device called ``auto`` (CUDA when there is one), ``cpu`` or ``cuda``.
 
     Raises:
         InputError: Another name, or ``cuda`` where torch finds no CUDA device.
     """
+    import torch
+
     kind = name.partition(":")[0]
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -52,8 +55,10 @@ def pick_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def describe_device(device: torch.device) -> str:
+def describe_device(device: "torch.device") -> str:
     """The device in words: the card's name, or ``cpu (N threads)``."""
+    import torch
+
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
     return f"cpu ({torch.get_num_threads()} threads)"
@@ -61,6 +66,8 @@ def describe_device(device: torch.device) -> str:
 
 def free_memory() -> int:
     """Bytes of RAM that this process may still take: what the system can spare, and a container's limit."""
+    import psutil
+
     free = int(psutil.virtual_memory().available)
     limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     try:

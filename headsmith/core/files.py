@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from .errors import InputError
 
 _log = logging.getLogger(__name__)
@@ -87,6 +85,8 @@ def only_writer(out: Path, work: str) -> Iterator[None]:
     Raises:
         InputError: Somebody else is writing it.
     """
+    from filelock import FileLock, Timeout
+
     out.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
     try:

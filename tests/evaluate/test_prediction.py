@@ -1,5 +1,7 @@
 """Labels for any image file."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,6 @@ from PIL import Image
 from headsmith.core.errors import InputError
 from headsmith.evaluate import predict
 from headsmith.export import export_classifier
-from headsmith.models.images import UnreadableImage
 
 
 def picture(size=(60, 44), seed=0):
@@ -95,15 +96,29 @@ def test_odd_images_are_read(tiny_bundle, tmp_path, name, write):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n"])
-def test_no_image_is_named(tiny_bundle, tmp_path, content):
+def test_what_is_no_image_is_said_and_the_rest_goes_on(tiny_bundle, tmp_path, content):
     (tmp_path / "text.jpg").write_bytes(content)
-    with pytest.raises(UnreadableImage, match=r"text\.jpg: not a readable image"):
-        predict(tiny_bundle, [tmp_path / "text.jpg"])
+    picture().save(tmp_path / "a.png")
+    files = [tmp_path / "text.jpg", tmp_path / "a.png", tmp_path / "gone.jpg", tmp_path / "a.png"]
+    bad, good, gone, again = predict(tiny_bundle, files)
+    assert bad.error.startswith("not a readable image")
+    assert bad.labels == bad.scores == ()
+    assert gone.error == "no such file"
+    assert good.error is None
+    assert len(good.labels) == 5
+    assert again == good
 
 
-def test_a_missing_image_is_named(tiny_bundle, tmp_path):
-    with pytest.raises(InputError, match=r"gone\.jpg: no such file"):
-        predict(tiny_bundle, [tmp_path / "gone.jpg"])
+def test_a_folder_means_its_images(tiny_bundle, tmp_path):
+    (tmp_path / "photos" / "deeper").mkdir(parents=True)
+    for name in ("b.png", "deeper/a.png"):
+        picture().save(tmp_path / "photos" / name)
+    (tmp_path / "photos" / "notes.txt").write_text("none")
+    found = predict(tiny_bundle, [tmp_path / "photos"])
+    assert [Path(one.path).relative_to(tmp_path / "photos").as_posix() for one in found] == ["deeper/a.png", "b.png"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="none: a folder without an image in it"):
+        predict(tiny_bundle, [tmp_path / "none"])
 
 
 def test_k_below_1(tiny_bundle):

@@ -8,9 +8,9 @@ import onnxruntime
 import pytest
 import torch
 
+from headsmith.core.cpus import default_threads
 from headsmith.core.errors import InputError
 from headsmith.export import open_model
-from headsmith.export.runtime import default_threads
 
 NO_CUDA = not torch.cuda.is_available()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.files import read_json
 from ....models.backbone import load_backbone
@@ -16,7 +17,6 @@ from ....models.preprocessing import Preprocessing
 from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
 from ..images.batches import check_at_least_one
 from ..images.image_set import open_images
-from ..images.threads import default_workers
 from ..launch import Launch
 from .assembly import assemble, publish
 from .embedding import Embedder
@@ -110,7 +110,7 @@ def extract(
     )
     record, views = network.record(), Views(network.preprocessing, crops, flip)
     embedder = Embedder(network, target, DTYPES[dtype], amp)
-    threads = max(1, default_workers() // launch.local_world) if workers is None else workers
+    threads = max(1, usable_cpus() // launch.local_world) if workers is None else workers
     check_at_least_one("--workers", threads)
     shards = plan(image_set, len(views.names))
     filling = Filling(image_set, shards, embedder, views, batch_size, threads, strict, launch.rank == 0)

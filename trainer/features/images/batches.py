@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....models.images import UnreadableImage
 from . import processes, threads
 from .image_set import ImageSet
 from .samples import Sample
-from .threads import default_workers
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Prepare = Callable[[Image.Image], Pixels]
@@ -101,7 +101,7 @@ def decode(
     Yields:
         The sample, and its pixels or why it has none.
     """
-    count = default_workers() if workers is None else workers
+    count = usable_cpus() if workers is None else workers
     check_at_least_one("--workers", count)
 
     def one(index: int) -> tuple[Sample, Pixels | UnreadableImage]:

@@ -10,13 +10,14 @@ from typing import Any
 
 from PIL import Image
 
+from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.progress import progress
 from ....models.images import open_image
 from .datasets_source import is_datasets_folder, list_dataset
 from .folder_source import list_folder
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed
-from .threads import default_workers, ordered_map
+from .threads import ordered_map
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class ImageSet:
         found: list[str | None] = []
         with progress("Hashing images", len(self), "images") as advance:
             for content in ordered_map(
-                lambda sample: _hash(self.content, sample), self.samples, default_workers(), ahead=256
+                lambda sample: _hash(self.content, sample), self.samples, usable_cpus(), ahead=256
             ):
                 found.append(content)
                 advance(1)

@@ -5,15 +5,8 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-import joblib
-
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-
-def default_workers() -> int:
-    """The CPUs that this process may use, by affinity and container quota, not those of the machine."""
-    return int(joblib.cpu_count())
 
 
 def ordered_map(

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from headsmith.core.cpus import usable_cpus
 from headsmith.core.errors import InputError
 from headsmith.models import Preprocessing
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images import batches as batches_module
 from headsmith.trainer.features.images import processes, threads
-from headsmith.trainer.features.images.threads import default_workers
 
 RECIPE = Preprocessing("shortest", (20, 20), (16, 16), "bilinear", (0.5,) * 3, (0.5,) * 3)
 
@@ -170,4 +170,4 @@ def test_children_that_may_have_none_do_not_fork():
 def test_workers_follow_the_affinity_mask(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3}, raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 64)
-    assert default_workers() == 2
+    assert usable_cpus() == 2

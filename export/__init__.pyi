@@ -1,0 +1,33 @@
+from .bundle.bundle import Bundle
+from .bundle.file_info import FileInfo, file_info
+from .bundle.pushing import push
+from .classifier import Classifier
+from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
+from .exporting import export_classifier
+from .formats.formats import open_model
+from .grafting import graft
+from .proof.parity import Flip, ParityReport
+from .proof.verifying import Verification, verify
+from .runtime import Model, Outputs
+
+__all__ = [
+    "Bundle",
+    "Classifier",
+    "ExportError",
+    "FileInfo",
+    "FixedBatchError",
+    "Flip",
+    "GateError",
+    "Model",
+    "Outputs",
+    "ParityError",
+    "ParityReport",
+    "UnsupportedOperatorError",
+    "Verification",
+    "export_classifier",
+    "file_info",
+    "graft",
+    "open_model",
+    "push",
+    "verify",
+]
