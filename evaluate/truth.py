@@ -1,8 +1,8 @@
 """Right classes that stand in a file of their own, for images without class folders around them."""
 
-import csv
 import json
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,15 +10,21 @@ from typing import NamedTuple
 
 import scipy.io
 
+from ..core.csv_file import csv_of
 from ..core.errors import InputError
+from ..core.files import regular_file
+from ..core.text_file import read_lines, read_text
 from ..export.runtime import Array
 from ..models.class_names import imagenet_names
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
 from ..trainer.features.images.image_set import ImageSet
+from ..trainer.features.images.labels import check_names
 from ..trainer.features.images.samples import Sample, listed
 from .metrics import right_classes
 
 IMAGENET = "imagenet-1k"
+# Of ILSVRC 2012 it has 127 KB; loadmat unpacks what it holds into memory.
+_MOST_DEVKIT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -60,18 +66,18 @@ def labelled_by(truth: Path, root: Path, class_ids: str | None, group_column: st
     """
     if not root.is_dir():
         raise InputError(f"{root}: no such folder; --truth says what the images in a folder are")
-    if not truth.is_file():
-        raise InputError(f"{truth}: no such file; expected the classes of the images in {root}")
+    regular_file(truth)
     files = image_files(root)
     if not files:
         raise InputError(f"{root}: no image in it; expected files ending in {' '.join(sorted(IMAGE_SUFFIXES))}")
-    if truth.suffix == ".csv":
-        rows, notes = _fitting(_csv_rows(truth, group_column), files, truth, root)
+    if truth.suffix.lower() in (".csv", ".tsv"):
+        known = _known(files)
+        rows, notes = _fitting(_csv_rows(truth, group_column, known), files, known, truth, root)
     elif group_column is not None:
         raise InputError(f"--group-column: {truth} has no columns; expected a CSV file")
     else:
         rows, notes = _line_rows(truth, files, root), []
-    ids = class_names_of(class_ids or (IMAGENET if truth.suffix == ".json" else None))
+    ids = class_names_of(class_ids or (IMAGENET if truth.suffix.lower() == ".json" else None))
     if ids is not None:
         rows = [row._replace(classes=[_named(name, ids, str(truth)) for name in row.classes]) for row in rows]
     elif all(name.isdecimal() for row in rows for name in row.classes):
@@ -102,15 +108,34 @@ def class_names_of(class_ids: str | None) -> Mapping[str, str] | None:
     if class_ids == IMAGENET:
         return {str(place): name for place, name in enumerate((imagenet_names(IMAGENET) or ((),))[0])}
     path = Path(class_ids)
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"--class-ids {class_ids}: no such file; expected one with `id name` lines, or {IMAGENET}")
-    if path.suffix == ".mat":
-        synsets = scipy.io.loadmat(path, squeeze_me=True)["synsets"]
+    if path.suffix.lower() == ".mat":
+        return _devkit_names(regular_file(path))
+    lines = [(number, line.split(maxsplit=1)) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+    if 2 * sum(len(parts) == 2 and parts[0].isdecimal() for _, parts in lines) <= len(lines):
+        return {str(place): " ".join(parts) for place, (_, parts) in enumerate(lines)}
+    found: dict[str, str] = {}
+    for number, parts in lines:
+        if len(parts) != 2 or not parts[0].isdecimal() or parts[0] in found:
+            what = "has its id twice" if parts[0] in found else "is no `id name`"
+            raise InputError(f"{path}: line {number}: {' '.join(parts)!r} {what}, expected every id once with its name")
+        found[parts[0]] = parts[1].strip()
+    return found
+
+
+def _devkit_names(path: Path) -> dict[str, str]:
+    """The WordNet id of every number in the devkit's ``meta.mat``."""
+    if (size := path.stat().st_size) > _MOST_DEVKIT:
+        raise InputError(f"{path}: {size:,} bytes, expected the devkit's meta.mat, below {_MOST_DEVKIT:,}")
+    try:
+        synsets = scipy.io.loadmat(path, squeeze_me=True, variable_names=["synsets"])["synsets"]
         return {str(entry["ILSVRC2012_ID"]): str(entry["WNID"]) for entry in synsets}
-    lines = [line.split(maxsplit=1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if all(len(line) == 2 and line[0].isdecimal() for line in lines):
-        return {number: name.strip() for number, name in lines}
-    return {str(place): " ".join(line) for place, line in enumerate(lines)}
+    except Exception as error:  # noqa: BLE001 - of a damaged file loadmat raises whatever its readers meet
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{path}: truncated, damaged or not the devkit's meta.mat ({reason}); get it again, or give `id name` lines"
+        ) from None
 
 
 def renamed(images: ImageSet, ids: Mapping[str, str], where: str) -> ImageSet:
@@ -127,17 +152,23 @@ def _named(number: str, ids: Mapping[str, str], where: str) -> str:
     return ids[number]
 
 
-def _csv_rows(path: Path, group_column: str | None) -> list[_Row]:
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.reader(file) if line]
-    heading = lines[0] if lines and Path(lines[0][0]).suffix.lower() not in IMAGE_SUFFIXES else []
+def _csv_rows(path: Path, group_column: str | None, known: Mapping[str, str]) -> list[_Row]:
+    lines = csv_of(read_text(path), str(path)).rows
+    first = [cell.strip() for cell in lines[0].cells]
+    named = first[0] in known or Path(first[0]).suffix.lower() in IMAGE_SUFFIXES
+    heading = [] if named else first
     if group_column is not None and group_column not in heading:
         raise InputError(f"{path}: no --group-column {group_column}; its columns are {', '.join(heading) or 'none'}")
     place = None if group_column is None else heading.index(group_column)
     rows = lines[1:] if heading else lines
-    if not rows or any(len(row) < 2 for row in rows):
-        raise InputError(f"{path}: expected a file name and a class in every row, found {rows[:1] or 'none'}")
-    return [_Row(row[0], [_first_box(row[1])], None if place is None else row[place]) for row in rows]
+    if not rows:
+        raise InputError(f"{path}: a heading only, expected a file name and a class in every row")
+    found = []
+    for line, (file, *others) in rows:
+        name = _first_box(others[0].strip())
+        check_names([name], f"{path}: line {line}")
+        found.append(_Row(file.strip(), [name], None if place is None else [file, *others][place]))
+    return found
 
 
 def _first_box(text: str) -> str:
@@ -145,12 +176,19 @@ def _first_box(text: str) -> str:
     return text.split(" ", maxsplit=1)[0] if re.match(r"n\d{8} ", text) else text
 
 
-def _fitting(rows: list[_Row], files: Sequence[str], truth: Path, root: Path) -> tuple[list[_Row], list[str]]:
-    """The rows whose image is there, by path, name or stem, in the order of the images; and what is missing."""
+def _known(files: Sequence[str]) -> dict[str, str]:
+    """Every image by its path, name and stem."""
     known = {file: file for file in files}
     for file in files:
         known.setdefault(Path(file).name, file)
         known.setdefault(Path(file).stem, file)
+    return known
+
+
+def _fitting(
+    rows: list[_Row], files: Sequence[str], known: Mapping[str, str], truth: Path, root: Path
+) -> tuple[list[_Row], list[str]]:
+    """The rows whose image is there, in the order of the images; and what is missing."""
     fitting = [row._replace(file=known[row.file]) for row in rows if row.file in known]
     found = {row.file: row for row in reversed(fitting)}
     for row in fitting:
@@ -170,18 +208,32 @@ def _fitting(rows: list[_Row], files: Sequence[str], truth: Path, root: Path) ->
 
 def _line_rows(path: Path, files: Sequence[str], root: Path) -> list[_Row]:
     """One entry an image, in the order of file names."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        lists = json.loads(text) if path.suffix == ".json" else [[line.strip()] for line in text.splitlines()]
-        classes = [[str(name) for name in names] for names in lists]
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: expected a JSON list with a list of classes for each image ({error})") from None
+    as_json = path.suffix.lower() == ".json"
+    classes = _json_classes(path) if as_json else [[line.strip()] for line in read_lines(path)]
+    if [""] in classes:
+        raise InputError(f"{path}: line {classes.index(['']) + 1}: empty, expected the class of an image in every line")
     if len(classes) != len(files):
         raise InputError(
             f"{path}: {len(classes)} labels for the {len(files)} images in {root}; expected one an image, in the order "
             "of file names"
         )
     return [_Row(file, names, None) for file, names in zip(files, classes, strict=True)]
+
+
+def _json_classes(path: Path) -> list[list[str]]:
+    """A JSON list with a list of classes, texts or whole numbers, for each image."""
+    expected = "expected a JSON list with a list of classes for each image"
+    try:
+        lists = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: {expected} ({error})") from None
+    for place, names in enumerate(lists if isinstance(lists, list) else [lists]):
+        if not isinstance(names, list) or any(isinstance(one, bool) or not isinstance(one, str | int) for one in names):
+            shown = textwrap.shorten(repr(names), 60, placeholder=" ...")
+            raise InputError(f"{path}: {expected}; entry {place} is {shown}")
+    return [[str(name) for name in names] for names in lists]
 
 
 def _labelled(

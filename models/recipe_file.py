@@ -1,5 +1,6 @@
 """A preprocessing recipe in a settings file, for networks that do not bring their own."""
 
+import math
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,11 @@ def recipe_of(values: Any, where: str, layout: str | None) -> Preprocessing:
     layout = values.get("layout", layout)
     if layout is None:
         raise InputError(f"{where}: the network's input could be of either layout; say layout: nchw or layout: nhwc")
-    return Preprocessing(**{key: _spread(where, key, value) for key, value in (values | {"layout": layout}).items()})
+    given = {key: _spread(where, key, value) for key, value in (values | {"layout": layout}).items()}
+    try:
+        return Preprocessing(**given)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _spread(where: str, key: str, value: Any) -> Any:
@@ -68,7 +73,7 @@ def _spread(where: str, key: str, value: Any) -> Any:
 
 
 def _number(where: str, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError(f"{where}: {key} holds {value!r}, expected a number")
     if (key in ("std", *PAIRS) and value <= 0) or (key in PAIRS and value != int(value)):
         raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from timm.data.imagenet_info import ImageNetInfo
 
 from ...core.errors import InputError, near
-from ...export.bundle.bundle import read_labels
+from ...core.text_file import read_lines
 from ...export.labels import check_labels
 from ...export.runtime import Array
 from ...models.class_names import ClassNames, find_classes, imagenet_names
@@ -31,9 +31,9 @@ def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
     if isinstance(labels, str):
         if labels.startswith("imagenet"):
             return _set_names(labels, where)
-        if not (folder / labels).is_file():
+        if not (folder / labels).exists():
             raise InputError(f"{where}: labels {labels}: no such file; expected one with a name a line, or {IMAGENET}")
-        labels = read_labels(folder / labels)
+        labels = read_lines(folder / labels)
     return columns(check_labels([str(label) for label in labels], len(labels), where))
 
 

@@ -5,14 +5,22 @@ from pathlib import Path
 from .errors import InputError
 from .files import regular_file
 
+_MOST_BYTES = 1 << 30
 
-def read_text(path: str | Path) -> str:
+
+def read_text(path: str | Path, *, most: int = _MOST_BYTES) -> str:
     r"""The text of a file that a user wrote: UTF-8 with or without a byte order mark, line ends as ``\n``.
 
+    Args:
+        path: The file.
+        most: Bytes that such a file may have.
+
     Raises:
-        InputError: The file is missing, no regular file, or not UTF-8; the message names the first bad byte.
+        InputError: The file is missing, no regular file, too large, or not UTF-8; the message names the first bad byte.
     """
     file = regular_file(path)
+    if (size := file.stat().st_size) > most:
+        raise InputError(f"{path}: {size:,} bytes, expected a text file of at most {most:,}")
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

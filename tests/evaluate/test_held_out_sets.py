@@ -1,6 +1,7 @@
 """Held-out sets whose right classes stand in files: the devkit's numbers, CSV files, ReaL, numbered folders, groups."""
 
 import json
+import os
 import shutil
 
 import datasets
@@ -115,16 +116,94 @@ def test_a_flat_folder_alone_is_no_class(flat):
 @pytest.mark.parametrize(
     ("truth", "said"),
     [
-        ("gone.csv", "no such file"),
-        ("empty.csv", "expected a file name and a class"),
+        ("gone.csv", "not found"),
+        ("empty.csv", "no rows found"),
+        ("heading.csv", "a heading only"),
+        ("ragged.csv", "line 3: 3 columns, expected 2 as in line 1"),
+        ("open.csv", "line 3: cannot be read as a row"),
+        ("break.csv", r"line 3: class name 'do.*ng' found, expected text on one line"),
+        ("either.csv", "commas or semicolons could part its columns"),
         ("odd.json", "expected a JSON list"),
+        ("object.json", r"expected a JSON list .*entry 0 is \{'a': 1\}"),
+        ("text.json", "expected a JSON list .*entry 1 is 'dog'"),
+        ("float.json", r"expected a JSON list .*entry 0 is \[0.5\]"),
+        ("hole.txt", "line 2: empty, expected the class of an image"),
+        ("latin.txt", "latin.txt: line 2: byte 0xe9 is not UTF-8"),
+        ("pipe.csv", "is a named pipe, expected a regular file"),
+        ("flat", "is a folder, expected a regular file"),
     ],
 )
 def test_truth_that_is_none(flat, tmp_path, truth, said):
-    write(tmp_path / "empty.csv", "")
-    write(tmp_path / "odd.json", '{"a": 1')
-    with pytest.raises(InputError, match=said):
+    files = {
+        "empty.csv": "",
+        "heading.csv": "file,class\n",
+        "ragged.csv": "val_0,cat\n\nval_1,dog,emu\n",
+        "open.csv": 'val_0,cat\nval_1,"dog\nval_2,emu\n',
+        "break.csv": 'val_0,cat\nval_1,"do\nng"\n',
+        "either.csv": "val_0,cat;Felis\nval_1,dog;Canis\n",
+        "odd.json": '{"a": 1',
+        "object.json": '{"a": 1}',
+        "text.json": '[[0], "dog"]',
+        "float.json": "[[0.5]]",
+        "hole.txt": "cat\n\ndog\n",
+    }
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    (tmp_path / "latin.txt").write_bytes(b"cat\nd\xe9g\n")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match=said) as error:
         open_data(flat, truth=tmp_path / truth)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+@pytest.mark.parametrize("heading", [True, False])
+def test_tables_as_excel_writes_them(flat, tmp_path, separator, heading):
+    """A mark at the begin, CRLF, semicolons or tabs, blank lines at the end; a first row of stems is no heading."""
+    rows = [("file", "class")] * heading + [(f"val_{number}", name) for number, name in enumerate(WANTED)]
+    text = "\ufeff" + "\r\n".join(separator.join(row) for row in rows) + "\r\n\r\n"
+    (tmp_path / "truth.csv").write_bytes(text.encode())
+    data = open_data(flat, truth=tmp_path / "truth.csv")
+    assert labels_of(data) == WANTED
+    assert data.notes == ()
+
+
+def test_lists_as_windows_saves_them(flat, tmp_path):
+    (tmp_path / "truth.txt").write_bytes("\ufeff".encode() + LINES.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+    (tmp_path / "map.txt").write_bytes("\ufeff1 cat\r\n2 emu\r\n3 dog\r\n\r\n".encode())
+    (tmp_path / "real.json").write_bytes("\ufeff[[0], [1], [2], [0], [1], [2]]\r\n".encode())
+    (tmp_path / "names.txt").write_bytes("\ufeffcat\r\ndog\r\nemu\r\n".encode())
+    lines = open_data(flat, truth=tmp_path / "truth.txt", class_ids=str(tmp_path / "map.txt"))
+    lists = open_data(flat, truth=tmp_path / "real.json", class_ids=str(tmp_path / "names.txt"))
+    assert labels_of(lines) == labels_of(lists) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("twice.txt", b"1 cat\n2 emu\n1 dog\n", "line 3: '1 dog' has its id twice"),
+        ("odd.txt", b"1 cat\n2 emu\ndog\n", "line 3: 'dog' is no `id name`"),
+        ("meta.mat", b"MATLAB 5.0 MAT-file" + b"\xff" * 200, "truncated, damaged or not the devkit's"),
+        ("empty.mat", b"", "truncated, damaged or not the devkit's"),
+    ],
+)
+def test_class_ids_that_are_none(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}: .*{said}"):
+        class_names_of(str(tmp_path / name))
+
+
+def test_a_devkit_file_that_was_cut_or_changed(tmp_path):
+    entries = np.array([(1, "cat"), (2, "emu"), (3, "dog")], dtype=[("ILSVRC2012_ID", object), ("WNID", object)])
+    scipy.io.savemat(tmp_path / "meta.mat", {"synsets": entries}, do_compression=True)
+    whole = (tmp_path / "meta.mat").read_bytes()
+    for size in range(0, len(whole) - 1, 7):
+        (tmp_path / "meta.mat").write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"meta\.mat: "):
+            class_names_of(str(tmp_path / "meta.mat"))
+    scipy.io.savemat(tmp_path / "meta.mat", {"other": entries})
+    with pytest.raises(InputError, match="not the devkit's"):
+        class_names_of(str(tmp_path / "meta.mat"))
 
 
 def test_an_empty_folder(tmp_path):

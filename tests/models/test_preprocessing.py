@@ -19,6 +19,7 @@ from torchvision.transforms import InterpolationMode, functional
 from headsmith.core.errors import InputError
 from headsmith.models import Normalize, Preprocessing
 from headsmith.models.preprocessing import INTERPOLATIONS
+from headsmith.models.recipe_file import read_recipe
 
 GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
@@ -152,3 +153,24 @@ def test_unknown_and_missing_keys_are_refused():
     del values["std"]
     with pytest.raises(InputError, match="keys"):
         Preprocessing.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("resize_size: .nan", "resize_size holds nan, expected a number"),
+        ("std: [.inf, 1, 1]", "std holds inf, expected a number"),
+        ("scale: 2026-01-01", "scale holds '2026-01-01', expected a number"),
+        ("crop_size: [1, 2, 3]", "crop_size holds 3 numbers, expected 1 or 2"),
+        ("mean: yes", "mean holds True, expected a number"),
+        ("layout: 3", "layout: 3 is not known"),
+        ("interpolation: [bilinear]", r"interpolation: \['bilinear'\] is not known"),
+    ],
+)
+def test_a_recipe_with_values_of_another_kind(tmp_path, line, said):
+    keys = {"resize_mode": "exact", "resize_size": 8, "crop_size": 8, "interpolation": "bilinear", "mean": 0, "std": 1}
+    keys |= {"scale": 1, "layout": "nchw", "channel_order": "rgb"}
+    text = "".join(f"{key}: {value}\n" for key, value in keys.items() if key != line.partition(":")[0])
+    (tmp_path / "recipe.yaml").write_text(text + line)
+    with pytest.raises(InputError, match=rf"recipe\.yaml: {said}"):
+        read_recipe(tmp_path / "recipe.yaml", None)

@@ -13,6 +13,7 @@ import numpy as np
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import new_folder, read_json, sha256_json, write_json
+from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
@@ -259,10 +260,7 @@ def _width(chosen: Sequence[Chosen], backbone: dict[str, Any] | None) -> int:
 
 
 def _read_names(path: Path) -> list[str]:
-    try:
-        names = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: no text file that can be read ({error}); expected a class name a line") from None
+    names = read_lines(path)
     check_different(names, str(path))
     return names
 

@@ -264,7 +264,27 @@ def test_labels_outside_of_the_class_names():
     refused("twice.txt: 3 class names, twice: 'a'; give one for every class", "b.npz", class_names="twice.txt")
     Path("empty.txt").write_text("a\n\nb\n")
     refused("empty.txt: 3 class names, some empty", "b.npz", class_names="empty.txt")
-    refused("none.txt: no text file that can be read", "b.npz", class_names="none.txt")
+    refused("none.txt: not found", "b.npz", class_names="none.txt")
+
+
+def test_class_names_as_windows_saves_them():
+    """A mark at the begin, CRLF and blank lines at the end are no part of a name."""
+    Path("names.txt").write_bytes("\ufeffant\r\nbee\r\ncat\r\ndog\r\nemu\r\n\r\n".encode())
+    np.savez("a.npz", x=ROWS.features, y=ROWS.labels)
+    assert import_features("a.npz", out="set", class_names="names.txt").class_names == [
+        "ant",
+        "bee",
+        "cat",
+        "dog",
+        "emu",
+    ]
+
+
+def test_class_names_that_are_no_text():
+    np.savez("a.npz", x=ROWS.features, y=ROWS.labels)
+    Path("latin.txt").write_bytes(b"ant\nb\xe9e\n")
+    refused("latin.txt: line 2: byte 0xe9 is not UTF-8", "a.npz", class_names="latin.txt")
+    refused("/dev/zero: is a device, expected a regular file", "a.npz", class_names="/dev/zero")
 
 
 def test_class_names_that_differ_between_splits():
