@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..export.proof.accuracy import Share
+from ..metrics.proportions import Share
 from .metrics import RowScores, agreement
 from .statistics import PairedDifference, paired_difference
 

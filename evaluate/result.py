@@ -6,7 +6,7 @@ from typing import Any
 
 from huggingface_hub import repocard_data as hub
 
-from ..export.proof.accuracy import Share
+from ..metrics.proportions import Share
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
 from .reference import Flips, Verdict
 from .speed import Speed

@@ -4,17 +4,15 @@ import copy
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
-from scipy.stats import binned_statistic
 from torch import Tensor
 
+from ..metrics.calibration import reliability
 from ..models.heads import Head
 from ..trainer.features.feature_set import FeatureSet
 
 SPLITS = ("val", "test")
-BINS = 15
 LARGEST = 100.0
 
 
@@ -110,8 +108,8 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
 def confidence(logits: Tensor, labels: Tensor) -> Confidence:
     """Measure probabilities against labels; the arguments are those of `fit_temperature`."""
     top, best = torch.softmax(logits, 1).double().max(1)
-    sums = binned_statistic(top.numpy(), [(best == labels).numpy(), top.numpy()], "sum", BINS, (0, 1)).statistic
-    return Confidence(len(labels), _nll(logits, labels), float(np.abs(sums[0] - sums[1]).sum() / len(labels)))
+    curve = reliability(top.numpy(), (best == labels).numpy())
+    return Confidence(len(labels), _nll(logits, labels), curve.ece)
 
 
 def _nll(logits: Tensor, labels: Tensor) -> float:

@@ -9,7 +9,7 @@ from .show import LISTED, console, list_unreadable, show_json
 
 if TYPE_CHECKING:
     from .evaluate import EvalResult, Results
-    from .export.proof.accuracy import Share
+    from .metrics.proportions import Share
 
 KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "ms")
 

@@ -93,7 +93,7 @@ def _contenders(rows: Sequence[dict[str, Any]], baseline: str | None) -> Table:
     for heading in (*results, *(f"p\n{name.replace('top', 'top-')}" for name in tested)):
         table.add_column(heading, no_wrap=True)
     if tested:
-        table.caption = f"p: McNemar's exact test of the best seeds, against {escape(str(baseline))}"
+        table.caption = f"p: McNemar's exact test of the best seeds, against {escape(str(baseline))}, by Holm over all"
     for row in rows:
         cells = [_spread(row, f"{split}_{name}") for split in ("val", "test") for name in ("top1", "top5")]
         table.add_row(escape(row["contender"]), *cells, *(_p(row[f"p_{name}"]) for name in tested))

@@ -1,7 +1,7 @@
 """What is measured from logits and right classes, row by row and over all rows."""
 
+from ...metrics.calibration import Reliability, reliability
 from .agreement import Agreement, agreement
-from .calibration import Reliability, reliability
 from .classes import ClassTable, ConfusedPairs, class_table, confused_pairs
 from .row_scores import RowScores, score_rows
 from .scorer import Scorer

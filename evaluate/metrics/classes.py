@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.structure import check_lengths
-from ...export.proof.accuracy import wilson_intervals
+from ...metrics.proportions import wilson_intervals
 from .row_scores import Array, Floats, Ints, RowScores
 
 

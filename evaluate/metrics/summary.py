@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import InputError
-from ...export.proof.accuracy import Share, top_k
-from .calibration import reliability
+from ...metrics.calibration import reliability
+from ...metrics.proportions import Share, top_k
 from .row_scores import Array, RowScores
 from .selective import selective
 

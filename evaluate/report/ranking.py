@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...export.proof.accuracy import Share
+from ...metrics.proportions import Share
 from ..reference import Verdict
 from ..statistics import Standing
 from .measured import Measured

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...export.proof.accuracy import Share
+from ...metrics.proportions import Share
 from ..metrics.row_scores import Array
 from .axis import Axis, axis
 

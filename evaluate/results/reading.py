@@ -101,7 +101,7 @@ class Results:
         return {name: part.scores.correct(k) for name, part in parts.items()}
 
     def standings(self, k: int = 1) -> list[Standing]:
-        """Who is best and who is tied with the best, by McNemar's test with Holm over the table."""
+        """Who is best and who is tied with the best, by McNemar's test with Holm over all pairs."""
         return standings(self.correct(k))
 
     def frame(self) -> "pd.DataFrame":

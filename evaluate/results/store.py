@@ -111,8 +111,7 @@ class ResultsFolder:
             correct = load_results(self.path).correct()
             places = standings(correct) if correct else []
             found = {
-                place.name: {"rank": number, "tied": place.tied, "p_holm": f"{place.p:.6g}"}
-                for number, place in enumerate(places, 1)
+                place.name: {"rank": place.rank, "tied": place.tied, "p_holm": f"{place.p:.6g}"} for place in places
             }
             rows: list[dict[str, Any]] = [
                 row | (found.get(row["model"], {}) if row.get("key") and not row.get("error") else {})

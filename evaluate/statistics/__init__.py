@@ -1,7 +1,7 @@
 """Whether a difference between classifiers is real."""
 
-from .paired import PairedDifference, bootstrap_difference, newcombe, paired_difference
-from .ranking import Standing, holm, significance, standings
+from ...metrics.paired import PairedDifference, bootstrap_difference, holm, newcombe, paired_difference
+from .ranking import Standing, significance, standings
 
 __all__ = [
     "PairedDifference",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..proof.accuracy import Share
+from ...metrics.proportions import Share
 
 
 def precision_section(found: Mapping[str, Any]) -> str:

@@ -6,12 +6,12 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import torch
 
 from ...core.errors import InputError
 from ...core.progress import progress
+from ...metrics.paired import paired_counts
+from ...metrics.proportions import Share, top_k
 from ...trainer.accuracy import ranks
-from ..proof.accuracy import Share, top_k
 from ..proof.held_out import HeldOut
 from ..proof.parity import Parity, ParityReport
 from ..runtime import Array, Model, Outputs
@@ -61,7 +61,8 @@ class GateReport:
         data: Where the inputs come from.
         full: The float32 file.
         lower: The other one.
-        tests: By ``top1`` and ``top5``: McNemar's exact test of the two; see `mcnemar`, ``first`` is the float32 file.
+        tests: By ``top1`` and ``top5``: McNemar's exact test of the two; see `paired_counts`, ``first`` is the
+            float32 file.
         agreement: The answers of both, with every flip; its reference is the float32 file.
         most_predicted: The class that the lower file predicts most.
         most_predicted_share: In how many of the inputs, as a share.
@@ -139,8 +140,6 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
     Raises:
         InputError: Not one input could be read.
     """
-    from ...trainer.sweep.scoring import mcnemar
-
     labels = full.metadata.labels
     sides = (_Side(full), _Side(lower))
     agreement = Parity(lower.path.name, labels, tolerance=0.0, exact=False, against="the float32 file")
@@ -156,13 +155,13 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
             agreement.add(batch.ids, *answers)
             advance(len(batch.ids))
     counts = np.bincount(np.concatenate(sides[1].best))
-    ranks_full, ranks_lower = (torch.from_numpy(np.concatenate(side.ranks)) for side in sides)
+    ranks_full, ranks_lower = (np.concatenate(side.ranks) for side in sides)
     return GateReport(
         precision=lower.metadata.precision,
         data=validation.name,
         full=sides[0].measured(),
         lower=sides[1].measured(),
-        tests={f"top{k}": mcnemar(ranks_full, ranks_lower, k) for k in (1, 5) if k <= len(labels)},
+        tests={f"top{k}": paired_counts(ranks_full, ranks_lower, k) for k in (1, 5) if k <= len(labels)},
         agreement=agreement.report(),
         most_predicted=labels[counts.argmax()],
         most_predicted_share=float(counts.max() / counts.sum()),

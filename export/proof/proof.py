@@ -10,13 +10,13 @@ import torch
 
 from ...core.errors import InputError
 from ...core.progress import progress
+from ...metrics.proportions import Share, top_k
 from ...trainer.accuracy import ranks
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError
 from ..metadata import FEATURES, FLOAT32, Metadata
 from ..runtime import Array, Model, Outputs
-from .accuracy import Share, top_k
 from .held_out import Batch, HeldOut, HeldOutImages
 from .parity import Parity, ParityReport
 from .reference import PYTHON, Recorder

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from ..evaluate import EvalResult, evaluate_classifiers
 from ..export import Bundle, export_classifier
-from ..export.proof.accuracy import Share
+from ..metrics.proportions import Share
 from ..show import console
 from ..trainer import FeatureSet, Run, extract, train
 from .glyphs import LARGEST, draw_glyphs

@@ -20,14 +20,16 @@ class Lbfgs:
     def __init__(self, bank: Bank, rows: Rows, config: TrainConfig, processes: Processes) -> None:
         self.bank, self.rows, self.config, self.processes = bank, rows, config, processes
         self.images = len(rows.labels)
+        self.losses: list[Tensor] = []  # of every call of the closure in an epoch, without the penalty
         self.optimizer = torch.optim.LBFGS(bank.parameters, lr=config.step_size, line_search_fn="strong_wolfe")
 
     def run(self, epoch: int, advance: Callable[[int], None]) -> Tensor:
-        """See `Epochs.run`; the loss is that of the weights before the epoch."""
-        first: Tensor = self.optimizer.step(self._closure)
+        """See `Epochs.run`; the loss is that of the weights before the epoch, without the penalty."""
+        self.losses.clear()
+        self.optimizer.step(self._closure)
         advance(self.images)
         share = 1 / self.processes.count  # the closure summed it over the processes already
-        return first.detach().float().reshape(1) * self.images * share
+        return self.losses[0].float().reshape(1) * self.images * share
 
     def _closure(self) -> Tensor:
         """The penalised mean loss, and its gradient in the parameters."""
@@ -39,6 +41,7 @@ class Lbfgs:
             loss.backward()
             total += loss.detach()
         self.processes.sum(total, *(parameter.grad for parameter in self.bank.parameters if parameter.grad is not None))
+        self.losses.append(total.clone())
         if self.config.weight_decay:
             squares = torch.stack([parameter.square().sum() for parameter in self.bank.parameters])
             penalty = squares.sum() * self.config.weight_decay / 2

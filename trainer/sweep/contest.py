@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..features.feature_set import FeatureSet
 from ..fitting import Fitted
 from .banks import Trained
 from .choosing import Setting, baseline_of
-from .scoring import Counts, paired_tests, score
+from .scoring import Counts, adjusted, paired_tests, score
 
 TRAIN_ROWS = 50_000
 
@@ -23,9 +24,9 @@ class Contender:
     Attributes:
         setting: Its heads, one a seed.
         test: By head, the scores of the test split; empty where there is none.
-        ranks: ``(N,)`` ranks of the labels by its best head, on the split of the paired tests.
-        tests: McNemar's tests of its best head against the baseline's, by ``top1`` and ``top5``; empty for the
-            baseline itself, and without one.
+        ranks: ``(N,)`` ranks of the labels of the test split by its best head; empty where there is none.
+        tests: McNemar's tests of its best head against the baseline's on the test split, by ``top1`` and ``top5``,
+            with ``p_holm``; empty for the baseline itself, without one, and without a test split.
     """
 
     setting: Setting
@@ -45,7 +46,7 @@ class Contender:
     def fitted(self) -> Fitted:
         """Its best head, as training left it, with its test scores."""
         best = self.setting.best
-        return best.fitted(self.test_of(best), self.ranks if self.test else self.ranks[:0])
+        return best.fitted(self.test_of(best), self.ranks)
 
     def test_values(self, name: str) -> list[float]:
         """A test result of every head; empty where it does not exist."""
@@ -59,13 +60,13 @@ class Contest:
     Attributes:
         contenders: The best on validation, the winner, first.
         baseline: Name of the contender that stands for plain cross-entropy; ``None`` where there is none.
-        split: The split of the paired tests: ``test``, or ``val`` where there is no test split.
+        tested: Whether there is a test split. Validation is none: the winner was chosen on it.
         train: Scores of the winner on (at most `TRAIN_ROWS`) training rows.
     """
 
     contenders: list[Contender]
     baseline: str | None
-    split: str
+    tested: bool
     train: dict[str, Any]
 
     @property
@@ -81,17 +82,24 @@ def hold_contest(chosen: Sequence[Setting], feature_set: FeatureSet) -> Contest:
         chosen: The best setting of every contender, the winner first.
         feature_set: What they were trained on.
     """
-    split = "test" if "test" in feature_set.splits else "val"
+    tested = "test" in feature_set.splits
     baseline, classes = baseline_of(chosen), len(feature_set.class_names)
-    scores = [[_score(head, feature_set, split) for head in setting.heads] for setting in chosen]
-    ranks = [rows[setting.heads.index(setting.best)][1] for setting, rows in zip(chosen, scores, strict=True)]
-    contenders = []
-    for setting, rows, own in zip(chosen, scores, ranks, strict=True):
-        paired = baseline is not None and setting is not baseline
-        tests = paired_tests(own, ranks[chosen.index(baseline)], classes) if paired else {}
-        contenders.append(Contender(setting, [row for row, _ in rows] if split == "test" else [], own, tests))
+    scores = [[_score(head, feature_set, "test") for head in setting.heads] if tested else [] for setting in chosen]
+    ranks = [
+        rows[setting.heads.index(setting.best)][1] if rows else torch.empty(0, dtype=torch.int64)
+        for setting, rows in zip(chosen, scores, strict=True)
+    ]
+    tests: list[dict[str, Counts]] = [{} for _ in chosen]
+    if tested and baseline is not None:
+        against = ranks[chosen.index(baseline)]
+        pairs = zip(chosen, ranks, strict=True)
+        tests = adjusted([{} if one is baseline else paired_tests(own, against, classes) for one, own in pairs])
+    contenders = [
+        Contender(setting, [row for row, _ in rows], own, found)
+        for setting, rows, own, found in zip(chosen, scores, ranks, tests, strict=True)
+    ]
     train = _score(chosen[0].best, feature_set, "train", TRAIN_ROWS)[0]
-    return Contest(contenders, baseline.contender if baseline else None, split, train)
+    return Contest(contenders, baseline.contender if baseline else None, tested, train)
 
 
 def _score(

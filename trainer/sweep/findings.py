@@ -25,7 +25,8 @@ def findings_of(
 ) -> list[Finding]:
     """The doubts about a sweep.
 
-    Their codes are ``diverged``, ``useless``, ``edge``, ``no-baseline``, ``baseline-best``, ``noise`` and ``overfit``.
+    Their codes are ``diverged``, ``useless``, ``edge``, ``no-baseline``, ``baseline-best``, ``no-test``,
+    ``noise`` and ``overfit``.
 
     Args:
         heads: All heads.
@@ -117,16 +118,22 @@ def _noise(contest: Contest) -> list[Finding]:
     if winner.name == contest.baseline:
         others = len(contest.contenders) > 1
         return [_finding("baseline-best", "no other loss did better than plain cross-entropy")] if others else []
+    if not contest.tested:
+        message = (
+            f"there is no test split, and the validation rows chose the winner, so that they cannot say whether it is "
+            f"better than {contest.baseline} by more than chance"
+        )
+        return [_finding("no-test", message)]
     tests = {name: test for name, test in winner.tests.items() if name in _judged(winner.setting.best.config)}
-    beyond = [test["only_first"] - test["only_second"] for test in tests.values() if test["p"] < NOISE]
+    beyond = [test["only_first"] - test["only_second"] for test in tests.values() if test["p_holm"] < NOISE]
     if any(lead > 0 for lead in beyond):
         return []
     said = ", ".join(
-        f"{name} {test['only_first']} rows won and {test['only_second']} lost (p = {test['p']:.2g})"
+        f"{name} {test['only_first']} rows won and {test['only_second']} lost (p = {test['p_holm']:.2g})"
         for name, test in tests.items()
     )
     place = "worse than" if beyond else "within noise of"
-    return [_finding("noise", f"the winner is {place} {contest.baseline} on the {contest.split} split: {said}")]
+    return [_finding("noise", f"the winner is {place} {contest.baseline} on the test split: {said}")]
 
 
 def _judged(config: TrainConfig) -> tuple[str, ...]:

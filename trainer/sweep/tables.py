@@ -61,7 +61,7 @@ def _setting_row(setting: Setting, contender: Contender | None, wins: bool) -> d
     for name in ACCURACIES:
         row |= _spread(f"test_{name}", contender.test_values(name) if contender else [])
     tests = contender.tests if contender else {}
-    return row | {f"p_{name}": tests[name]["p"] if name in tests else None for name in ("top1", "top5")}
+    return row | {f"p_{name}": tests[name]["p_holm"] if name in tests else None for name in ("top1", "top5")}
 
 
 def _settings(config: TrainConfig) -> dict[str, Any]:

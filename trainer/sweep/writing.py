@@ -61,7 +61,10 @@ def write_sweep(
         "winner": _winner(contest),
         "baseline": contest.baseline,
         "contenders": [row for row in by_setting if row["chosen"]],
-        "paired": {"split": contest.split, "tests": {one.name: one.tests for one in contest.contenders if one.tests}},
+        "paired": {
+            "split": "test" if contest.tested else None,
+            "tests": {one.name: one.tests for one in contest.contenders if one.tests},
+        },
         "findings": findings_of(heads, settings, contest, plan.points, len(feature_set.class_names)),
         "settings": by_setting,
         "seconds": round(seconds, 3),

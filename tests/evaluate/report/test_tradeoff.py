@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headsmith.evaluate.report.axis import axis
 from headsmith.evaluate.report.tradeoff import HEIGHT, WIDTHS, pareto_front, tradeoff
-from headsmith.export.proof.accuracy import wilson
+from headsmith.metrics.proportions import wilson
 
 few = st.integers(1, 6)
 

@@ -1,24 +1,27 @@
 """A fit against the loop that anybody would write with torch alone, and a bank against its heads alone."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import top_k_accuracy_score
+from sklearn.metrics import log_loss, top_k_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from headsmith.core.errors import InputError
+from headsmith.models.heads import Linear
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.fit import Fit
 from headsmith.trainer.fitting.order import row_order
 from headsmith.trainer.fitting.processes import Processes
-from headsmith.trainer.starting import start_head
+from headsmith.trainer.starting import Start, start_head
 
 CLASSES, DIMS = 6, 5
 LOSSES = ("softmax", "softmax", "neuralsort", "softsort")
@@ -124,6 +127,29 @@ def test_lbfgs_finds_the_penalised_optimum_of_scikit_learn(rows, config):
     peer.fit(design, labels.numpy())
     found = torch.cat([fitted.head.weight, fitted.head.bias[:, None]], dim=1).detach().double().numpy()
     np.testing.assert_allclose(found, peer.coef_, atol=2e-3)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "sgd", "adam", "adamw"])
+def test_the_training_loss_holds_no_penalty(rows, config, optimizer):
+    """The first epoch from zeros begins with the loss of equal scores, and a strong penalty keeps the head there."""
+    features, labels = rows["train"]
+    decay = replace(
+        config, optimizer=optimizer, learning_rate=1e-3, weight_decay=30.0, epochs=4, batch_size=len(labels)
+    )
+    [fitted] = fit_heads(
+        {"train": rows["train"]}, CLASSES, [decay], Start(Linear(features.shape[1], CLASSES), {"from": "test"})
+    )
+    assert fitted.history[-1]["loss"] <= math.log(CLASSES) * (1 + 1e-3)
+
+
+def test_lbfgs_records_the_loss_of_the_head_before_its_epoch(rows, config):
+    features, labels = rows["train"]
+    head = Linear(features.shape[1], CLASSES)
+    torch.nn.init.normal_(head.weight, generator=torch.Generator().manual_seed(0))
+    logits = head(features).detach().double().numpy()
+    lbfgs = replace(config, optimizer="lbfgs", learning_rate=None, weight_decay=0.5, epochs=1)
+    [fitted] = fit_heads({"train": rows["train"]}, CLASSES, [lbfgs], Start(head, {"from": "test"}))
+    assert fitted.history[0]["loss"] == pytest.approx(log_loss(labels, softmax(logits, axis=1)), rel=1e-5)
 
 
 def test_lbfgs_fits_one_head_at_a_time(rows, config):

@@ -212,7 +212,7 @@ def test_features_without_validation_or_without_test(tmp_path):
     with pytest.raises(InputError, match=r"digits: has no split 'val', found \['train', 'test'\]; a sweep needs it"):
         sweep(digits_with(("train", "test")), out=tmp_path / "sweep", config=config)
     found = sweep(digits_with(("train", "val")), out=tmp_path / "sweep", config=config)
-    assert found.record["paired"]["split"] == "val"
+    assert found.record["paired"] == {"split": None, "tests": {}}
     assert found.best.record["results"]["test"] == {}
 
 

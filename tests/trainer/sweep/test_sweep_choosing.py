@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import binomtest
@@ -15,6 +16,7 @@ from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.contest import Contender, Contest
 from headsmith.trainer.sweep.findings import findings_of
 from headsmith.trainer.sweep.grid import Point
+from headsmith.trainer.sweep.scoring import adjusted, paired_tests
 from headsmith.trainer.sweep.tables import followers
 
 
@@ -29,19 +31,19 @@ def trained(
     return Trained(point, 0, file, config, best, [], val, 1.0, diverged, "in memory", "cpu", {"from": "zeros"})
 
 
-def contest(heads, train=0.5, **tests) -> Contest:
+def contest(heads, train=0.5, tested=True, **tests) -> Contest:
     chosen = chosen_of(settings_of(heads))
     baseline = baseline_of(chosen)
     contenders = [
         Contender(setting, [], torch.empty(0), tests if baseline and setting is not baseline else {})
         for setting in chosen
     ]
-    return Contest(contenders, baseline.contender if baseline else None, "test", {"top1": train})
+    return Contest(contenders, baseline.contender if baseline else None, tested, {"top1": train})
 
 
-def findings(heads, train=0.5, asked=None, **tests):
+def findings(heads, train=0.5, asked=None, tested=True, **tests):
     points = [head.point for head in heads] if asked is None else asked
-    return findings_of(heads, settings_of(heads), contest(heads, train, **tests), points, num_classes=10)
+    return findings_of(heads, settings_of(heads), contest(heads, train, tested, **tests), points, num_classes=10)
 
 
 def codes(heads, train=0.5, **tests):
@@ -49,7 +51,7 @@ def codes(heads, train=0.5, **tests):
 
 
 def pair(won, lost, p):
-    return {"only_first": won, "only_second": lost, "p": p}
+    return {"only_first": won, "only_second": lost, "p": p, "p_holm": p}
 
 
 def test_the_mean_over_seeds_chooses_not_the_luckiest_head():
@@ -163,6 +165,29 @@ def test_a_mixed_criterion_is_judged_by_both_accuracies():
     mixed = (0.5, 0, 0, 0, 0.5)
     heads = [trained(0.6, select=mixed), trained(0.7, loss="softsort", select=mixed)]
     assert codes(heads, top1=pair(20, 10, 0.1), top5=pair(30, 10, 0.002)) == []
+
+
+def test_validation_rows_that_chose_the_winner_do_not_judge_it():
+    (doubt,) = findings([trained(0.6), trained(0.9, loss="softsort")], tested=False)
+    assert doubt["code"] == "no-test"
+
+
+@pytest.mark.parametrize("contenders", [1, 6])
+def test_a_winner_as_good_as_cross_entropy_is_told_from_it_in_one_sweep_of_twenty_at_most(contenders):
+    """Whichever contender validation prefers; top-1 and top-5 are judged, 1,000 test rows, losses of equal merit."""
+    random, sweeps, mixed = np.random.default_rng(contenders), 600, (0.5, 0, 0, 0, 0.5)
+    names = ("softsort", "neuralsort", "sinkhorn", "odd_even", "bitonic", "splitter_selection")
+    heads = [trained(0.6, select=mixed), *(trained(0.7, loss=name, select=mixed) for name in names[:contenders])]
+    chosen = chosen_of(settings_of(heads))
+    told = 0
+    for _ in range(sweeps):
+        hard = random.exponential(3, 1000)
+        ranks = [torch.from_numpy(random.poisson(hard)) for _ in chosen]
+        tests = adjusted([paired_tests(own, ranks[-1], 100) for own in ranks[:-1]] + [{}])
+        rows = zip(chosen, ranks, tests, strict=True)
+        held = Contest([Contender(*one[:1], [], *one[1:]) for one in rows], "softmax", True, {"top1": 0.6})
+        told += "noise" not in {found["code"] for found in findings_of(heads, [], held, [], 100)}
+    assert told / sweeps <= 0.05 + 2 * (0.05 * 0.95 / sweeps) ** 0.5
 
 
 def test_a_baseline_that_nobody_beats():

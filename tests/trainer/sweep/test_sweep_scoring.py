@@ -1,28 +1,22 @@
 """Scores of chosen heads, and the paired test, beside scikit-learn's and the closed form."""
 
-import math
-
 import pytest
 import torch
 from sklearn.metrics import log_loss, top_k_accuracy_score
 
 from headsmith.models.heads import Linear
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.sweep.scoring import mcnemar, paired_tests, score
+from headsmith.trainer.sweep.scoring import adjusted, paired_tests, score
 
 
-def test_mcnemar_is_the_binomial_tail():
-    ranks = torch.tensor([0] * 9 + [3] + [0] * 40 + [7] * 5)
-    others = torch.tensor([1] * 9 + [0] + [0] * 40 + [7] * 5)
-    tail = sum(math.comb(10, row) for row in range(2)) / 2**10
-    assert mcnemar(ranks, others, 1) == {"only_first": 9, "only_second": 1, "p": pytest.approx(2 * tail)}
-    assert mcnemar(others, ranks, 1)["p"] == pytest.approx(2 * tail)
-
-
-def test_rows_that_both_have_right_or_wrong_do_not_count():
-    same = torch.tensor([0, 0, 4, 9])
-    assert mcnemar(same, same, 1) == {"only_first": 0, "only_second": 0, "p": 1.0}
-    assert mcnemar(torch.tensor([4, 0]), torch.tensor([3, 1]), 5)["p"] == 1.0
+def test_p_by_holm_is_over_all_measures_of_all_contenders():
+    tests = [{"top1": {"p": 0.01}, "top5": {"p": 0.02}}, {}, {"top1": {"p": 0.5}, "top5": {"p": 0.03}}]
+    found = [{name: test["p_holm"] for name, test in one.items()} for one in adjusted(tests)]
+    assert found == [
+        {"top1": pytest.approx(0.04), "top5": pytest.approx(0.06)},
+        {},
+        {"top1": pytest.approx(0.5), "top5": pytest.approx(0.06)},
+    ]
 
 
 def test_top5_is_not_tested_where_it_cannot_be_wrong():

@@ -1,13 +1,15 @@
 """Whether a classifier is right as often as it says."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ...core.structure import check_lengths
-from .row_scores import Array, Floats, Ints
+from ..core.structure import check_lengths
 
+Array = np.ndarray[Any, Any]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 Bins = Literal["width", "mass"]
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import bdtr
 
-from ...export.proof.accuracy import wilson
+from .proportions import wilson
 
 Array = np.ndarray[Any, Any]
 
@@ -26,8 +26,7 @@ class PairedDifference:
         difference: Accuracy of the first minus that of the second, -1 to 1.
         low: Lower end of its 95 % interval: method 10 of Newcombe (1998, Statistics in Medicine 17, 2635).
         high: Upper end.
-        p: Two-sided p-value of McNemar's exact test: without a difference each row of ``only_first`` and
-            ``only_second`` is as likely to be the one as the other (McNemar 1947, Psychometrika 12).
+        p: See `mcnemar`.
     """
 
     n: int
@@ -55,8 +54,56 @@ def paired_difference(first: Array, second: Array) -> PairedDifference:
     n, both = len(first), int(np.count_nonzero(first & second))
     ahead, behind = int(np.count_nonzero(first)) - both, int(np.count_nonzero(second)) - both
     low, high = newcombe(both, ahead, behind, n - both - ahead - behind)
-    p = float(binomtest(ahead, ahead + behind).pvalue) if ahead + behind else 1.0
+    p = float(mcnemar(np.array(ahead), np.array(behind)))
     return PairedDifference(n, both, ahead, behind, (ahead - behind) / n, low, high, p)
+
+
+def mcnemar(only_first: Array, only_second: Array) -> Array:
+    """Two-sided p-values of McNemar's exact test.
+
+    Only the rows count that one classifier alone has right: without a difference each of them is as likely to be the
+    one's as the other's, a fair coin (McNemar 1947, Psychometrika 12).
+
+    Args:
+        only_first: Rows that the first alone has right, integers of any shape.
+        only_second: Rows that the second alone has right, of the same shape.
+
+    Returns:
+        p, float64, of that shape; 1 where there is no such row.
+    """
+    p: Array = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), only_first + only_second, 0.5))
+    return p
+
+
+def paired_counts(ranks: Array, others: Array, k: int) -> dict[str, Any]:
+    """`mcnemar` for two heads' top-k accuracy on the same rows.
+
+    Args:
+        ranks: ``(N,)`` the label's rank by the first head, from 0.
+        others: ``(N,)`` the same by the second.
+        k: A row is right when its rank is below k.
+
+    Returns:
+        ``only_first`` and ``only_second``, rows that one head alone has right, and ``p``.
+    """
+    first, second = ranks < k, others < k
+    ahead, behind = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
+    return {"only_first": ahead, "only_second": behind, "p": float(mcnemar(np.array(ahead), np.array(behind)))}
+
+
+def holm(p_values: Array) -> Array:
+    """Holm's step-down adjustment of p-values (Holm 1979, Scandinavian Journal of Statistics 6).
+
+    Args:
+        p_values: ``(M,)``, M may be 0.
+
+    Returns:
+        ``(M,)`` float64; below alpha where the hypothesis falls at a family-wise error of alpha.
+    """
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1)).clip(max=1)
+    return adjusted
 
 
 def newcombe(both: int, only_first: int, only_second: int, neither: int) -> tuple[float, float]:

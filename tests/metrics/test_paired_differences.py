@@ -1,13 +1,15 @@
 """Paired tests and intervals beside statsmodels, SciPy and published tables."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
-from statsmodels.stats.contingency_tables import mcnemar
+from scipy.stats import binomtest, bootstrap
+from statsmodels.stats import contingency_tables
 
-from headsmith.evaluate.statistics import bootstrap_difference, newcombe, paired_difference
+from headsmith.metrics.paired import bootstrap_difference, mcnemar, newcombe, paired_counts, paired_difference
 
 counts = st.tuples(*[st.integers(0, 40)] * 4).filter(any)
 
@@ -23,8 +25,20 @@ def test_mcnemar_is_statsmodels(table):
     both, ahead, behind, neither = table
     found = paired_difference(*arrays(*table))
     assert (found.n, found.both, found.only_first, found.only_second) == (sum(table), both, ahead, behind)
-    assert found.p == pytest.approx(mcnemar([[both, ahead], [behind, neither]], exact=True).pvalue)
+    assert found.p == pytest.approx(contingency_tables.mcnemar([[both, ahead], [behind, neither]], exact=True).pvalue)
     assert found.difference == pytest.approx((ahead - behind) / sum(table))
+
+
+def test_mcnemar_of_many_pairs_is_the_binomial_tail():
+    tail = sum(math.comb(10, row) for row in range(2)) / 2**10
+    found = mcnemar(np.array([9, 1, 0, 3, 5000]), np.array([1, 9, 0, 3, 5300]))
+    assert found.tolist() == pytest.approx([2 * tail, 2 * tail, 1, 1, binomtest(5000, 10300).pvalue])
+
+
+def test_rows_that_both_have_right_or_wrong_do_not_count():
+    ranks, others = np.array([0] * 9 + [3, 0, 7]), np.array([1] * 9 + [0, 0, 7])
+    assert paired_counts(ranks, others, 1) == {"only_first": 9, "only_second": 1, "p": pytest.approx(11 / 512)}
+    assert paired_counts(ranks, others, 5) == {"only_first": 0, "only_second": 0, "p": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import top_k_accuracy_score
 
-from headsmith.export.proof.accuracy import top_k, wilson
+from headsmith.metrics.proportions import top_k, wilson
 from headsmith.trainer.accuracy import ranks
 
 
