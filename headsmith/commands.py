@@ -1,7 +1,7 @@
 """How the command line ends: a user's mistake is one line and a status, never a traceback."""
 
 import errno
-import os
+import re
 import signal
 import threading
 import traceback
@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
+
+from .core.printable import printable
+from .core.terminal import Terminal, first_process
 
 _MAKE_ROOM = "make room and run the same command again"
 _ADVICE = {
@@ -20,6 +22,15 @@ _ADVICE = {
     errno.EDQUOT: _MAKE_ROOM,
     errno.EFBIG: "the limit on the size of a file was reached: raise it (ulimit -f), or use another file system",
 }
+# What is said of values that are not what an option takes, by pydantic's name of the error.
+_EXPECTED = {
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number of fewer digits",
+    "float_parsing": "a number",
+    "bool_parsing": "true or false",
+}
+_CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
 INPUT_ERROR, INTERRUPTED, TERMINATED = 2, 130, 128 + signal.SIGTERM
 
 
@@ -33,7 +44,7 @@ class Commands(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            raise _misused(error) from None
+            raise _misused(error, ctx) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command; SIGTERM ends it as Ctrl-C does, so that what is half written goes."""
@@ -43,7 +54,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except TyperException as error:
-            raise _misused(error) from None
+            raise _misused(error, ctx) from None
         except KeyboardInterrupt as stop:
             _say("interrupted: nothing half written was left; the same command goes on from what is finished")
             raise typer.Exit(TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED) from None
@@ -53,15 +64,50 @@ class Commands(TyperGroup):
                 raise
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            _say(_line(error))
+            _say(_with_flags(_line(error), self, ctx))
             raise typer.Exit(code) from None
 
 
-def _misused(error: Any) -> typer.Exit:
+def _misused(error: Any, ctx: Any) -> typer.Exit:
     """Say what is wrong with the command line, and where its help is."""
-    path = error.ctx.command_path if getattr(error, "ctx", None) else "headsmith"
-    _say(f"{' '.join(error.format_message().split()).rstrip('.')}; see {path} --help")
+    command = ctx.invoked_subcommand if ctx.invoked_subcommand in ctx.command.commands else ""
+    path = error.ctx.command_path if getattr(error, "ctx", None) else f"{ctx.command_path} {command}".rstrip()
+    _say(f"{_misuse(error).rstrip('.')}; see {path} --help")
     return typer.Exit(error.exit_code)
+
+
+def _misuse(error: Any) -> str:
+    """What is wrong; of a value that an option does not take in the words of every other error."""
+    message = " ".join(str(error.format_message()).split())
+    if not isinstance(error, typer.BadParameter) or (error.param is None and error.param_hint is None):
+        return message
+    if not error.message:
+        return message  # a parameter that is missing
+    hint = str(error.param_hint or (error.param and error.param.opts[0]))
+    details = getattr(error.__cause__, "errors", list)()
+    if details and details[0]["type"] in _EXPECTED:
+        return f"{hint}: {str(details[0]['input'])!r} found, expected {_EXPECTED[details[0]['type']]}"
+    if found := _CHOICES.search(message):
+        return f"{hint}: {found['value']} found, expected one of {found['choices'].replace(chr(39), '')}"
+    return f"{hint}: {error.message}"
+
+
+def _with_flags(line: str, group: Any, ctx: Any) -> str:
+    """An error of the Python functions, which name their keywords, in the words of the command line.
+
+    A keyword stands at the start of the line (``p_k: ...``) or in backticks (```overwrite```).
+    """
+    command = group.get_command(ctx, ctx.invoked_subcommand or "")
+    flags = {
+        param.name: next((name for name in param.opts if name.startswith("--")), "")
+        for param in getattr(command, "params", ())
+    }
+
+    def flag(found: re.Match[str]) -> str:
+        return flags.get(found["name"]) or found[0]
+
+    line = re.sub(r"^(?P<name>[a-z_]\w*)(?=[: ])", flag, line)
+    return re.sub(r"`(?P<name>[a-z_]\w*)`", flag, line)
 
 
 class _Terminated(KeyboardInterrupt):
@@ -100,6 +146,7 @@ def _line(error: Exception) -> str:
 
 
 def _say(message: str) -> None:
-    if os.environ.get("RANK", "0") != "0":
-        return  # of the processes that torchrun starts, the first one speaks
-    Console(stderr=True, soft_wrap=True, highlight=False).print(f"headsmith: {message}", markup=False)
+    """One line on standard error, whatever stands in the message."""
+    if first_process():
+        terminal = Terminal(stderr=True, soft_wrap=True, highlight=False)
+        terminal.print(f"headsmith: {printable(message)}", markup=False)

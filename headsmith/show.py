@@ -2,14 +2,14 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+
+from .core.printable import json_printable, printable
+from .core.terminal import Terminal, escape, first_process
 
 if TYPE_CHECKING:
     from .evaluate import Prediction
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 LISTED = 10
 
-# Of the processes that torchrun starts, the first one speaks.
-console = Console(soft_wrap=True, highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+console = Terminal(soft_wrap=True, highlight=False, quiet=not first_process())
 
 
 def percent(share: float | None) -> str:
@@ -29,13 +28,12 @@ def percent(share: float | None) -> str:
 
 def show_json(value: Any) -> None:
     """Print a value as JSON, and nothing else."""
-    console.print(json.dumps(value, indent=2, ensure_ascii=False, default=str), markup=False)
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    console.print(json_printable(text), markup=False)
 
 
 def show_feature_set(features: "FeatureSet") -> None:
     """Rows per split, and what could not be read; of several processes under torchrun only the first says it."""
-    if os.environ.get("RANK", "0") != "0":
-        return
     rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest["splits"].items())
     console.print(
         f"[bold]{escape(str(features.path))}[/]  {len(features.class_names):,} classes, D = {features.feature_dim}, "
@@ -60,9 +58,9 @@ def show_imported(features: "FeatureSet") -> None:
     read = [
         f"{role} {', '.join(list(names)[:LISTED])}{', ...' * (len(names) > LISTED)}" for role, names in roles.items()
     ]
-    console.print(f"read: {'; '.join(read)}", markup=False)
+    console.print(printable(f"read: {'; '.join(read)}"), markup=False)
     if not_read := features.manifest["imported"]["not_read"]:
-        console.print(f"not read: {', '.join(not_read)}", markup=False)
+        console.print(printable(f"not read: {', '.join(not_read)}"), markup=False)
 
 
 def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
@@ -71,7 +69,7 @@ def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
         return
     console.print(f"[yellow]{len(unreadable)} unreadable, left out:[/]")
     for entry in unreadable[:LISTED]:
-        console.print(f"  {entry['id']}: {entry['reason']}", markup=False)
+        console.print(printable(f"  {entry['id']}: {entry['reason']}"), markup=False)
     if len(unreadable) > LISTED:
         console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
 
@@ -132,4 +130,4 @@ def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None
         if prediction.error is not None:
             console.print(f"  [red]{escape(prediction.error)}[/]")
         for label, score in zip(prediction.labels, prediction.scores, strict=True):
-            console.print(f"  {percent(score):>7}  {label}", markup=False)
+            console.print(printable(f"  {percent(score):>7}  {label}"), markup=False)

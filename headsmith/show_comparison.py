@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Column, Table
 
+from .core.terminal import escape
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:

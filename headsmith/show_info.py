@@ -3,9 +3,9 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Column, Table
 
+from .core.terminal import escape
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 import dataclasses
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
+from .core.printable import printable
+from .core.terminal import escape
 from .show import console, percent, show_json
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
     console.print(table)
     for split, report in found.splits.items():
         if len(set(report.histogram.values())) > 1:
-            console.print(f"{split}, rows a class: {_histogram(report.histogram)}", markup=False)
+            console.print(printable(f"{split}, rows a class: {_histogram(report.histogram)}"), markup=False)
     for near in [report.neighbours for report in found.splits.values() if report.neighbours is not None]:
         console.print(
             f"{near.k} nearest of {near.train_rows:,} training rows: {percent(near.accuracy)} of {near.n:,} "

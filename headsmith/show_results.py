@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Column, Table
 
+from .core.printable import printable
+from .core.terminal import escape
 from .show import LISTED, console, list_unreadable, show_json
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ def _show_reference(result: "EvalResult") -> None:
             f"top-1 {100 * paired.difference:+.2f} ({100 * paired.low:+.2f} to {100 * paired.high:+.2f})"
         )
         for sample in against.flipped[:LISTED]:
-            console.print(f"  {sample}", markup=False)
+            console.print(printable(f"  {sample}"), markup=False)

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
+from .core.printable import printable
+from .core.terminal import escape
 from .show import console, show_json
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def show_verification(found: "Verification", as_json: bool) -> None:
     for package, version in found.versions.items():
         then = found.exported_with.get(package)
         if then != version:
-            console.print(f"{package} {version}, exported with {then or 'none'}", markup=False)
+            console.print(printable(f"{package} {version}, exported with {then or 'none'}"), markup=False)
     if found.changed:
         listed = ", ".join(found.changed[:3])
         console.print(f"[yellow]{len(found.changed)} inputs are others here, not compared:[/] {escape(listed)}")

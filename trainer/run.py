@@ -29,6 +29,15 @@ class Run:
     head: Head
     record: dict[str, Any]
 
+    def __repr__(self) -> str:
+        scores = [
+            f"{split} {name} {100 * self.record['results'][split][key]:.1f} %"
+            for split in ("val", "test")
+            for key, name in (("top1", "top-1"), ("top5", "top-5"))
+            if self.record["results"][split][key] is not None
+        ]
+        return f"Run({str(self.path)!r}: {self.config.loss}, {len(self.class_names):,} classes, {', '.join(scores)})"
+
     @property
     def class_names(self) -> list[str]:
         """The names of the classes, in the order of the logits."""

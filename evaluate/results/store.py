@@ -57,7 +57,7 @@ class ResultsFolder:
         if found.get("fingerprint") != self.data.fingerprint:
             raise InputError(
                 f"{self.path}: holds results on {found.get('name')} ({str(found.get('fingerprint'))[:12]}), not on "
-                f"{self.data.name} ({self.data.fingerprint[:12]}); choose another --out"
+                f"{self.data.name} ({self.data.fingerprint[:12]}); choose another `out`"
             )
 
     def find(self, key: str) -> EvalResult | None:

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from ..commands import Commands
+from ..core.terminal import LogFormatter
 from ..version import __version__
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _version(asked: bool) -> None:
@@ -23,5 +24,7 @@ def options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Train heads on frozen backbones, export them, and measure the exported file."""
-    logging.basicConfig(format="headsmith: %(message)s", level=logging.ERROR)
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("headsmith: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
     logging.getLogger("headsmith").setLevel(logging.WARNING)

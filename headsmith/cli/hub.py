@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..core.printable import printable
 from .app import app
 from .shared import Bundle
 
@@ -21,4 +22,4 @@ def push(
     from ..export import push as run
     from ..show import console
 
-    console.print(run(bundle, repo, private=private, license=license), markup=False)
+    console.print(printable(run(bundle, repo, private=private, license=license)), markup=False)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..core.printable import printable
 from .app import app
 from .shared import Json
 
@@ -20,7 +21,7 @@ def report(
     from ..evaluate.report import write_report as run
     from ..show import console
 
-    console.print(str(run(results, out=out)), markup=False)
+    console.print(printable(str(run(results, out=out))), markup=False)
 
 
 @app.command()

@@ -69,9 +69,9 @@ def check_free(path: Path, *, replace: str | None = None) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if replace is None:
-        raise InputError(f"{path}: exists already; choose another --out or pass --overwrite to replace it")
+        raise InputError(f"{path}: exists already; choose another `out` or pass `overwrite` to replace it")
     if not (path / replace).is_file():
-        raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another --out")
+        raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another `out`")
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def only_writer(out: Path, work: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise InputError(f"{out}: another {work} is writing it; wait for that, or choose another --out") from None
+        raise InputError(f"{out}: another {work} is writing it; wait for that, or choose another `out`") from None
     try:
         yield
     finally:

@@ -1,5 +1,6 @@
 """Text from files on its way to a terminal."""
 
+import json
 import unicodedata
 
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -22,7 +23,16 @@ def printable(text: str, *, keep: str = "") -> str:
     return "".join(_shown(letter) if letter not in keep else letter for letter in text)
 
 
+def json_printable(text: str) -> str:
+    r"""The same for the text of a JSON value, which stays the same value: an escape becomes ``\u001b``."""
+    if text.isprintable():
+        return text
+    return "".join(json.dumps(letter)[1:-1] if letter != "\n" and _hidden(letter) else letter for letter in text)
+
+
 def _shown(letter: str) -> str:
-    if letter in _HARMLESS or unicodedata.category(letter) not in _INVISIBLE:
-        return letter
-    return letter.encode("unicode_escape").decode("ascii")
+    return letter.encode("unicode_escape").decode("ascii") if _hidden(letter) else letter
+
+
+def _hidden(letter: str) -> bool:
+    return letter not in _HARMLESS and unicodedata.category(letter) in _INVISIBLE

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from .terminal import Terminal
+
 # Seconds between the lines in a log.
 _EVERY = 60.0
 
@@ -57,7 +59,7 @@ def progress(title: str, total: int, unit: str, *, done: int = 0, shown: bool = 
     Yields:
         A function to call with how many more are done, and optionally with a few words on how it goes.
     """
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     if shown and not console.is_terminal:
         yield _Lines(console, title, total, unit, done)
         return

@@ -1,9 +1,15 @@
 """A command line that cannot be read is told in one line, with where its help is."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import headsmith
 from headsmith.cli import app
+from headsmith.core.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -11,12 +17,52 @@ from headsmith.cli import app
     [
         ("train --epoch 3 x", "No such option: --epoch (Possible options: --epochs); see headsmith train --help"),
         ("trian", "No such command 'trian'. Did you mean 'train'?; see headsmith --help"),
-        ("--nope", "No such option: --nope (Possible options: --no-debug); see headsmith --help"),
         ("train", "Missing argument 'features'; see headsmith train --help"),
+        ("train x --out", "Option '--out' requires an argument; see headsmith train --help"),
+        ("train x --out y --m abc", "--m: 'abc' found, expected a whole number; see headsmith train --help"),
+        ("export x --out y --opset 1e3", "--opset: '1e3' found, expected a whole number; see headsmith export --help"),
+        ("train x --out y --noise much", "--noise: 'much' found, expected a number; see headsmith train --help"),
+        ("evaluate x --data y --k 1,x", "--k: '1,x' found, expected whole numbers such as 1,5"),
+        ("train x --out y --p-k .5,x", "--p-k: '.5,x' found, expected numbers between commas such as .5,0,0,0,.5"),
+        (
+            "export x --out y --format onx",
+            "--format: 'onx' found, expected one of onnx, torchscript, pt2, timm, triton",
+        ),
+        ("demo extra", "Got unexpected extra argument(s) (extra); see headsmith demo --help"),
+        ("train \x1b[31m --out", "Option '--out' requires an argument; see headsmith train --help"),
+        ("train --n\x1b[2J", "No such option: --n\\x1b[2J"),
     ],
 )
 def test_what_is_wrong_and_where_the_help_is(line, told):
     result = CliRunner().invoke(app, line.split(), prog_name="headsmith")
     assert result.exit_code == 2
-    assert result.stderr == f"headsmith: {told}\n"
+    assert result.stderr.startswith(f"headsmith: {told}")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.isascii()
+    assert "\x1b" not in result.stderr
     assert result.stdout == ""
+
+
+def test_keywords_of_python_are_flags_here_and_keywords_there(tmp_path):
+    result = CliRunner().invoke(app, ["predict", str(tmp_path), "a.png", "--k", "0"], prog_name="headsmith")
+    assert result.stderr.startswith("headsmith: --k: 0 found, expected")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("kept")
+    features = tmp_path / "features.npz"
+    np.savez(features, x=np.eye(30, dtype=np.float32), y=np.arange(30) % 3)
+    result = CliRunner().invoke(app, ["import", str(features), "--out", str(tmp_path / "full")], prog_name="headsmith")
+    assert "choose another --out or pass --overwrite" in result.stderr
+    with pytest.raises(InputError, match="choose another `out` or pass `overwrite` to replace it"):
+        headsmith.import_features(features, out=tmp_path / "full")
+
+
+def test_the_shell_completes_commands():
+    result = subprocess.run(
+        [sys.executable, "-m", "headsmith"],
+        env={"_HEADSMITH_COMPLETE": "complete_bash", "COMP_WORDS": "headsmith ex", "COMP_CWORD": "1", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(result.stdout.split()) == {"export", "extract"}
+    assert "--install-completion" in CliRunner().invoke(app, ["--help"], prog_name="headsmith").stdout

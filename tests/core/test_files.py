@@ -31,7 +31,7 @@ def test_a_folder_that_fails_leaves_nothing_and_keeps_the_old_one(tmp_path, erro
 def test_an_existing_folder_is_kept_unless_told(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
-    with pytest.raises(InputError, match=r"out: exists already; .* --overwrite"), new_folder(tmp_path / "out"):
+    with pytest.raises(InputError, match=r"out: exists already; .* `overwrite`"), new_folder(tmp_path / "out"):
         pass
     with new_folder(tmp_path / "out", replace="old") as folder:
         (folder / "new").touch()

@@ -1,8 +1,12 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.table import Table
 
-from headsmith.core.printable import printable
+from headsmith.core.printable import json_printable, printable
+from headsmith.core.terminal import Terminal, escape
 
 
 @pytest.mark.parametrize("text", ["caf\u00e9", "\u732b", "\U0001f468\u200d\U0001f469", "a [b] {c}", "\u2764\ufe0f"])
@@ -21,3 +25,23 @@ def test_no_control_character_is_left(text):
     shown = printable(text)
     assert not any(letter < " " or "\x7f" <= letter <= "\x9f" for letter in shown)
     assert printable(shown) == shown
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_stays_the_same_value(value):
+    text = json_printable(json.dumps(value, ensure_ascii=False, indent=2))
+    assert json.loads(text) == value
+    assert not any("\x7f" <= letter <= "\x9f" or letter in "\x1b\u202e" for letter in text)
+    text.encode()
+
+
+def test_a_terminal_shows_what_files_hold(capsys):
+    terminal = Terminal(width=80, color_system=None)
+    table = Table("label \x1b[2J")
+    table.add_row("\x1b]0;title\x07 [b]")
+    terminal.print(table)
+    terminal.print("[bold]" + escape("a[/] \x1b[31m\nb") + "[/]")
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert r"\x1b[2J" in shown
+    assert r"a[/] \x1b[31m\nb" in shown

@@ -122,11 +122,11 @@ def test_a_folder_means_its_images(tiny_bundle, tmp_path):
 
 
 def test_k_below_1(tiny_bundle):
-    with pytest.raises(InputError, match="--k: 0 found, expected at least 1"):
+    with pytest.raises(InputError, match="k: 0 found, expected at least 1"):
         predict(tiny_bundle, [], k=0)
 
 
 def test_a_head_alone_takes_no_images(tiny_run, tmp_path):
     bundle = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
-    with pytest.raises(InputError, match="takes features, not images; export it without --head-only"):
+    with pytest.raises(InputError, match="takes features, not images; export it without `head_only`"):
         predict(bundle, [tmp_path / "a.png"])

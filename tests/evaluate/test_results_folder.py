@@ -156,7 +156,7 @@ def test_columns_that_somebody_added_stay(tmp_path):
 def test_another_held_out_set_needs_another_folder(tmp_path):
     ResultsFolder(tmp_path, DATA).fail(FailedModel("a", "a.onnx", "no room", ""))
     other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
-    with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another --out"):
+    with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another `out`"):
         ResultsFolder(tmp_path, other)
 
 

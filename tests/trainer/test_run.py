@@ -1,3 +1,4 @@
+import re
 import shutil
 
 import pytest
@@ -6,7 +7,7 @@ import yaml
 
 from headsmith.core.errors import InputError
 from headsmith.models import save_head
-from headsmith.trainer import Run, TrainConfig
+from headsmith.trainer import FeatureSet, Run, TrainConfig
 
 
 @pytest.fixture
@@ -21,6 +22,16 @@ def test_it_loads_and_says_what_it_came_from(run, tiny_run):
     assert loaded.class_names == ["cat", "dog", "emu", "fox", "gnu", "hen"]
     assert loaded.record["backbone"]["spec"] == "timm:test_resnet"
     assert loaded.record["features"]["fingerprint"]
+
+
+def test_it_shows_how_large_and_how_good_it_is(tiny_run):
+    assert re.fullmatch(
+        r"Run\('.*/run': softmax, 6 classes, val top-1 \d+\.\d %, val top-5 \d+\.\d %, "
+        r"test top-1 \d+\.\d %, test top-5 \d+\.\d %\)",
+        repr(tiny_run),
+    )
+    features = FeatureSet.load(tiny_run.record["features"]["path"])
+    assert repr(features).endswith("train 96, val 12, test 12 rows, 6 classes, D = 96, float16)")
 
 
 @pytest.mark.parametrize("part", ["head.safetensors", "config.yaml", "run.json"])

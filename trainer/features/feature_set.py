@@ -106,6 +106,13 @@ class FeatureSet:
         maker = make(columns, None if class_names is None else list(class_names), **options)
         return maker.keep() if out is None else maker.write(Path(out), overwrite=overwrite)
 
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{split} {count:,}" for split, count in self.manifest["splits"].items())
+        return (
+            f"FeatureSet({str(self.path)!r}: {rows} rows, {len(self.class_names):,} classes, D = {self.feature_dim}, "
+            f"{self.manifest['dtype']})"
+        )
+
     @property
     def class_names(self) -> list[str]:
         """Name of every class; a label is an index into them."""

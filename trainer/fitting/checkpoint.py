@@ -50,14 +50,14 @@ class Checkpoint:
             identity, state = found["identity"], found["state"]
         except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError) as error:
             raise InputError(
-                f"{self.path}: damaged ({' '.join(str(error).split())[:200]}); pass --overwrite to start anew"
+                f"{self.path}: damaged ({' '.join(str(error).split())[:200]}); pass `overwrite` to start anew"
             ) from None
         changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
         if changed:
             values = ", ".join(f"{name} {identity.get(name)!r}, now {self.identity[name]!r}" for name in changed)
             raise InputError(
                 f"{self.path.parent}: an unfinished run with other settings ({values}); finish it with those, choose "
-                "another --out, or pass --overwrite to start anew"
+                "another `out`, or pass `overwrite` to start anew"
             )
         return dict(state)
 

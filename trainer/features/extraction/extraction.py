@@ -157,13 +157,13 @@ def _is_there(out: Path, request: dict[str, Any], overwrite: bool) -> bool:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     if not (out / MANIFEST).is_file():
-        raise InputError(f"{out}: exists and is not a feature set; choose another --out")
+        raise InputError(f"{out}: exists and is not a feature set; choose another `out`")
     if overwrite and read_json(out / MANIFEST).get("format") == FORMAT:
         return False
     changed = differences(read_manifest(out)["request"], request)
     if changed:
         raise InputError(
-            f"{out}: holds features made with {changed}; choose another --out, or replace them with --overwrite"
+            f"{out}: holds features made with {changed}; choose another `out`, or replace them with `overwrite`"
         )
     return True
 

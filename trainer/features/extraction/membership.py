@@ -21,7 +21,7 @@ from .request import differences
 from .shards import REQUEST, noted, open_partial
 
 _POLL, _PATIENCE = 0.05, 60
-_ANOTHER = "another extraction is writing it; wait for that, or choose another --out"
+_ANOTHER = "another extraction is writing it; wait for that, or choose another `out`"
 
 
 def partial_of(out: Path) -> Path:

@@ -162,7 +162,7 @@ class Maker:
             OSError: It cannot be written, such as on a full disk; its ``filename`` is set.
         """
         if overwrite and (out / MANIFEST).is_file() and read_json(out / MANIFEST).get("format") != FORMAT:
-            raise InputError(f"{out}: exists and is not a feature set; choose another --out")
+            raise InputError(f"{out}: exists and is not a feature set; choose another `out`")
         names, width, dtype = self.rows.class_names, self.width, self.dtype
         made = new_folder(out, replace=MANIFEST if overwrite else None)
         with made as folder, ExitStack() as open_files:

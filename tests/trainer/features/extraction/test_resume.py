@@ -252,6 +252,6 @@ def test_a_folder_of_something_else_is_never_replaced(folder, tiny_backbone, tmp
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("do not delete")
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="thesis: exists and is not a feature set; choose another --out"):
+        with pytest.raises(InputError, match="thesis: exists and is not a feature set; choose another `out`"):
             run(folder, tmp_path / "thesis", tiny_backbone, overwrite=overwrite)
     assert (tmp_path / "thesis" / "thesis.txt").exists()

@@ -300,7 +300,7 @@ def test_options_that_cannot_be():
     refused("--dtype: 'int8' is not known; expected one of float16, float32", "x.npz", dtype="int8")
     refused("--held-out-share: 0.7 found, expected a share above 0 and below 0.5", "x.npz", held_out_share=0.7)
     import_features(["x.npz"], out="set")
-    with pytest.raises(InputError, match="set: exists already; choose another --out or pass --overwrite"):
+    with pytest.raises(InputError, match="set: exists already; choose another `out` or pass `overwrite`"):
         import_features(["x.npz"], out="set")
     assert import_features(["x.npz"], out="set", overwrite=True, seed=1).manifest["splits"]["test"] == 5
     with pytest.raises(InputError, match="labels: not by split, but features are"):
@@ -336,7 +336,7 @@ def test_only_a_feature_set_is_replaced():
     write("x.npz")
     Path("bundle").mkdir()
     Path("bundle/manifest.json").write_text('{"format": "headsmith.bundle"}')
-    with pytest.raises(InputError, match="bundle: exists and is not a feature set; choose another --out"):
+    with pytest.raises(InputError, match="bundle: exists and is not a feature set; choose another `out`"):
         import_features(["x.npz"], out="bundle", overwrite=True)
     Path("other").mkdir()
     Path("other/notes.txt").write_text("mine")
