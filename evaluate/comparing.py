@@ -54,7 +54,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Flip:
-    """An input whose first answers differ; an answer is ``None`` for a row with NaN, and so is its probability."""
+    """An input whose first answers differ; an answer is ``None`` for a row with NaN, and so is its probability.
+
+    NaN is equal to nothing, so a row that neither answers is among them.
+    """
 
     id: str
     label: str
@@ -175,7 +178,8 @@ def _flips(one: EvalResult, first: Predictions, other: EvalResult, second: Predi
     sure = [predictions.scores.confidences for predictions in (first, second)]
     names = [np.array(known, dtype=object)[index] for known, index in zip(answers, best, strict=True)]
     means = [np.array([name and meaning(name) for name in known], dtype=object) for known in answers]
-    rows = np.flatnonzero(means[0][best[0]] != means[1][best[1]])
+    answered = first.scores.answered & second.scores.answered
+    rows = np.flatnonzero((means[0][best[0]] != means[1][best[1]]) | ~answered)
     rows = rows[np.argsort(right[0][rows] == right[1][rows], kind="stable")]
     return [
         Flip(

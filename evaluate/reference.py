@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..metrics.equality import difference
 from ..metrics.proportions import Share
 from .metrics import RowScores, agreement
 from .statistics import PairedDifference, paired_difference
@@ -41,10 +44,10 @@ class Flips:
         runtime: Name and version of the other one.
         equal: Inputs with the same first answer.
         tie: Inputs whose first answers differ, where one shares the highest logit of the other.
-        different: All others.
+        different: All others, those with NaN in either among them.
         flipped: Ids of these.
         difference: Accuracy here minus there, paired.
-        max_abs_difference: The largest difference of a kept logit, over inputs with the same answers.
+        max_abs_difference: The largest difference of a kept logit, over inputs with the same answers and finite ones.
     """
 
     runtime: str
@@ -67,7 +70,7 @@ def flips(here: RowScores, there: RowScores, ids: list[str], runtime: str) -> Fl
     """
     found = agreement(here, there)
     same = (here.topk_indices == there.topk_indices).all(axis=1) & here.answered
-    gaps = abs(here.topk_logits[same].astype(float) - there.topk_logits[same])
+    gaps = difference(here.topk_logits[same].astype(np.float64), there.topk_logits[same].astype(np.float64))
     return Flips(
         runtime=runtime,
         equal=found.equal,
@@ -75,5 +78,5 @@ def flips(here: RowScores, there: RowScores, ids: list[str], runtime: str) -> Fl
         different=found.different,
         flipped=[ids[row] for row in found.flips],
         difference=paired_difference(here.correct(), there.correct()),
-        max_abs_difference=float(gaps.max(initial=0.0)),
+        max_abs_difference=gaps.largest,
     )

@@ -30,8 +30,8 @@ from .proof.parity import TOLERANCE
 from .proof.proof import compare_features, prove
 from .proof.reference import REFERENCE, Recorder
 from .proof.resizing import compare_with_pil
-from .proof.run_inputs import held_out_of, split_of, trained_features
-from .temperature import Tempered, calibration_of
+from .proof.run_inputs import RunInputs
+from .temperature import Calibration, Tempered, calibration_of
 
 
 def export_classifier(
@@ -125,13 +125,14 @@ def export_classifier(
     precision.check(formats, metadata)
     limits = Limits(max_top1_drop, max_top5_drop, max_flips)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
-        held_out = held_out_of(run, metadata, data)
-        splits = [split_of(run, metadata, data, split) for split in ("train", "val")] if precision.lower else []
+        inputs = RunInputs(run, metadata, data)
+        held_out = inputs.held_out()
+        splits = [inputs.split(split) for split in ("train", "val")] if precision.lower else []
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
-        calibration = calibration_of(run.head, trained_features(run)) if calibrate else None
+        calibration = _calibration(run, inputs) if calibrate else None
         head = Tempered(run.head, calibration.temperature) if calibration else run.head
         classifier = Classifier(head, backbone, input_format, resize=resize, probabilities=probabilities)
-        cached = _compare_features(run, classifier, metadata, held_out) if data is None else None
+        cached = _compare_features(inputs, classifier, metadata, held_out) if data is None else None
         written = classifier.folded()
         write = partial(_write, written, metadata, folder, Path(out).name, {"opset": opset})
         files = write({"onnx"} & set(formats))
@@ -180,13 +181,16 @@ def _metadata(run: Run, input_format: str, resize: bool) -> Metadata:
     )
 
 
-def _compare_features(run: Run, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:
+def _calibration(run: Run, inputs: RunInputs) -> Calibration:
+    try:
+        return calibration_of(run.head, inputs.trained_features())
+    except InputError as error:
+        raise InputError(f"--calibrate: fits on the features that the head was trained on, but {error}") from None
+
+
+def _compare_features(inputs: RunInputs, classifier: Classifier, metadata: Metadata, held_out: HeldOut) -> float | None:
     """See `compare_features`; ``None`` for a head alone, and where the run's feature set is not there any more."""
-    record = run.record["features"]
-    if not isinstance(held_out, HeldOutImages) or not Path(record["path"]).is_dir():
-        return None
-    cached = FeatureSet.load(record["path"])
-    if cached.fingerprint != record["fingerprint"]:
+    if not isinstance(held_out, HeldOutImages) or (cached := inputs.cached_features()) is None:
         return None
     by_pil = replace(held_out, preprocessing=metadata.recipe)
     return compare_features(classifier.without_resize(), metadata, by_pil, cached)

@@ -35,6 +35,11 @@ class Outputs(NamedTuple):
         """The answers to some of the inputs: an index, a slice or a mask."""
         return Outputs._make(None if array is None else array[which] for array in self)
 
+    def joined(self, other: "Outputs") -> "Outputs":
+        """These answers, then those to further inputs."""
+        pairs = zip(self, other, strict=True)
+        return Outputs._make(None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs)
+
 
 class Model(ABC):
     """An opened file.
@@ -45,8 +50,10 @@ class Model(ABC):
         provider: What runs it, as ``cpu`` or ``cuda``.
         settings: Provider options, threads and library version, for reports.
         load_seconds: What opening took.
+        probabilities: Whether files of this kind give the softmax of all classes where an export asks for it.
     """
 
+    probabilities = True
     path: Path
     metadata: Metadata
     provider: str

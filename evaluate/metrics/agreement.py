@@ -12,9 +12,9 @@ class Agreement:
     """Rows by whether two classifiers, or two files of one, have the same first answer.
 
     Attributes:
-        equal: Rows with the same first answer, those that neither answers among them.
+        equal: Rows with the same first answer.
         tie: Rows with different ones where the first answer of one shares the highest logit of the other.
-        different: All others.
+        different: All others, those that one or neither answers among them: NaN is equal to nothing.
         flips: ``(different,)`` int64, which rows these are.
         margins: ``(different, 2)`` float64, by how much the highest logit exceeds the second, in either run.
     """
@@ -28,7 +28,7 @@ class Agreement:
 
 def agreement(first: RowScores, second: RowScores) -> Agreement:
     """Compare the first answers of two runs over the same rows; ties are seen among the k answers that were kept."""
-    same = first.topk_indices[:, 0] == second.topk_indices[:, 0]
+    same = (first.topk_indices[:, 0] == second.topk_indices[:, 0]) & first.answered & second.answered
     tie = ~same & (_shares_the_top(first, second) | _shares_the_top(second, first))
     flips = np.flatnonzero(~same & ~tie)
     margins = np.stack([_margins(one)[flips] for one in (first, second)], axis=1)

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from ...core.errors import DamagedFileError
 from ...export.runtime import Array
+from ...metrics.equality import difference
 from .foreign_model import ForeignModel
 
 TOLERANCE = 1e-3
@@ -21,7 +22,8 @@ def stored_doubts(model: ForeignModel) -> Iterator[str]:
     as they are fed, which say whether it runs as it did, and nothing of how images are prepared.
 
     Yields:
-        A sentence for each folder whose answers differ by more than `TOLERANCE` of the largest one.
+        A sentence for each folder whose answers differ by more than `TOLERANCE` of the largest one, or are NaN or
+        infinite there or here.
 
     Raises:
         DamagedFileError: What is stored cannot be read.
@@ -30,8 +32,7 @@ def stored_doubts(model: ForeignModel) -> Iterator[str]:
     for folder in sorted(model.path.parent.glob("test_data_set_*")) if len(names) == 1 else ():
         inputs, expected = (_tensor(folder / name) for name in ("input_0.pb", "output_0.pb"))
         (found,) = model.session.run(names, {model.session.get_inputs()[0].name: inputs})
-        limit = TOLERANCE * np.abs(expected).max()
-        if found.shape != expected.shape or not np.abs(found - expected).max() <= limit:
+        if not difference(expected, found).within(TOLERANCE * np.abs(expected).max(initial=0)):
             yield f"it answers otherwise than its authors stored in {folder.name}: another file, or a damaged one?"
 
 

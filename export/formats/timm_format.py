@@ -91,6 +91,8 @@ def _preprocessing(metadata: Metadata) -> dict[str, Any]:
 class TimmModel(Model):
     """The folder as timm opens it: normalisation, its network, and the rule for ties."""
 
+    probabilities = False
+
     def __init__(self, path: Path, provider: str, threads: int) -> None:
         import timm
 

@@ -107,7 +107,10 @@ class GateReport:
         """The limits that are not kept, as text."""
         limits, found = self.limits, []
         if self.agreement.not_finite:
-            found.append(f"{self.agreement.not_finite} inputs have NaN or infinite logits")
+            found.append(f"{self.agreement.not_finite} inputs have NaN or infinite outputs")
+        if self.agreement.inconsistent:
+            found.append(f"{self.agreement.inconsistent} inputs have a top-k against the file's own logits")
+        found += self.agreement.shapes
         for k, drop, limit in ((1, self.top1_drop, limits.max_top1_drop), (5, self.top5_drop, limits.max_top5_drop)):
             if drop is not None and drop > limit:
                 found.append(f"top-{k} drops by {drop:.2f} points (allowed {limit:g})")

@@ -5,11 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
 
+from ...metrics.equality import Difference, difference, finite_rows, other_shape
 from ...trainer.accuracy import ranks
 from ..runtime import Array, Outputs
 
 TOLERANCE = 1e-3
+SOFTMAX = 1e-5
 EXCUSED = ("tie", "within tolerance")
 
 
@@ -48,15 +51,17 @@ class ParityReport:
             differences are reported, and judged by a `GateReport`.
         tolerance: In logits: a flip on a smaller margin is excused.
         allowed_difference: The largest difference of a logit that passes.
-        max_abs_difference: Largest absolute difference of a logit.
-        mean_abs_difference: Mean absolute difference of the logits.
-        max_score_difference: Largest absolute difference of a score or probability.
+        max_abs_difference: Largest absolute difference of a logit, of rows that are finite in both.
+        mean_abs_difference: Mean absolute difference of the logits, of the same rows.
+        max_score_difference: Largest absolute difference of a score or probability, of the same rows.
         largest_logit: Largest absolute logit of the Python module.
         equal_top1: Inputs with the same best class.
         equal_topk: Inputs with the same set of k best classes.
         batches: By batch size (1, 2, 7, and those of the comparison itself), the largest difference of a logit.
-        inconsistent: Inputs whose ``topk_indices`` do not follow from the file's own logits and the rule for ties.
-        not_finite: Inputs with NaN or infinite logits in either.
+        inconsistent: Inputs whose top-k, scores or probabilities do not follow from the file's own logits and the rule
+            for ties; an input counts at every batch size at which it was run.
+        not_finite: Inputs with NaN or infinity in any output of either, counted likewise.
+        shapes: Outputs of another dtype or shape, or missing, one line each; these are not compared.
         flips: Every flip.
     """
 
@@ -76,6 +81,7 @@ class ParityReport:
     batches: dict[int, float]
     inconsistent: int
     not_finite: int
+    shapes: tuple[str, ...]
     flips: tuple[Flip, ...]
 
     @property
@@ -86,24 +92,26 @@ class ParityReport:
     @property
     def passed(self) -> bool:
         """Whether the file may be deployed."""
-        worst = max(self.max_abs_difference, self.max_score_difference, *self.batches.values())
-        equal = worst <= self.allowed_difference and not self.different
-        return (equal or not self.exact) and not (self.inconsistent or self.not_finite)
+        equal = self.worst <= self.allowed_difference and not self.different
+        return (equal or not self.exact) and not (self.inconsistent or self.not_finite or self.shapes)
+
+    @property
+    def worst(self) -> float:
+        """Largest difference of a logit, a score or a probability at any batch size."""
+        return max(self.max_abs_difference, self.max_score_difference, *self.batches.values())
 
     def failure(self) -> str:
         """What is wrong, in one line."""
+        broken = f"{self.inconsistent} top-k outputs against the logits; {self.not_finite} NaN or infinite"
+        if self.shapes:
+            broken += f"; {'; '.join(self.shapes)}"
         if not self.exact:
-            return (
-                f"{self.name}: of {self.n} held-out inputs, {self.not_finite} have NaN or infinite logits and "
-                f"{self.inconsistent} a top-k against their own logits"
-            )
-        worst = max(self.max_abs_difference, *self.batches.values())
+            return f"{self.name}: on {self.n} held-out inputs, {broken}"
         named = ", ".join(f"{flip.id} (margin {flip.margin:.3g})" for flip in self.different[:3])
         return (
             f"{self.name} does not answer as {self.against} on {self.n} held-out inputs: "
             f"{len(self.different)} flips beyond the tolerance of {self.tolerance:g}{': ' + named if named else ''}; "
-            f"largest difference {worst:.3g} (allowed {self.allowed_difference:.3g}); {self.inconsistent} top-k "
-            f"outputs against the logits; {self.not_finite} not finite"
+            f"largest difference {self.worst:.3g} (allowed {self.allowed_difference:.3g}); {broken}"
         )
 
     @property
@@ -158,31 +166,46 @@ class Parity:
         self._name, self._labels, self._tolerance, self._allowed = name, labels, tolerance, allowed
         self._exact, self._against = exact, against
         self._n = self._k = self._equal_top1 = self._equal_topk = self._inconsistent = self._not_finite = 0
-        self._max = self._max_score = self._largest = self._sum = 0.0
-        self._cells = 0
+        self._logits = self._scores = Difference()
+        self._largest = 0.0
+        self._shapes: dict[str, None] = {}
         self._flips: list[Flip] = []
         self._batches: dict[int, float] = {}
 
     def add(self, ids: Sequence[str], reference: Outputs, candidate: Outputs) -> None:
         """Compare the answers to one batch."""
-        finite = np.isfinite(reference.logits).all(1) & np.isfinite(candidate.logits).all(1)
         self._n += len(ids)
         self._k = reference.topk_indices.shape[1]
-        self._not_finite += int((~finite).sum())
-        self._inconsistent += int((~follows_logits(candidate)).sum())
-        self._differences(reference.rows(finite), candidate.rows(finite))
-        self.add_batch_size(reference, candidate)
+        comparable = self.add_batch_size(reference, candidate)
+        if comparable is None:
+            return
         same_top1 = reference.topk_indices[:, 0] == candidate.topk_indices[:, 0]
         same_topk = (np.sort(reference.topk_indices) == np.sort(candidate.topk_indices)).all(1)
-        self._equal_top1 += int(same_top1.sum())
-        self._equal_topk += int(same_topk.sum())
-        for row in np.flatnonzero(finite & ~(same_top1 & same_topk)).tolist():
+        self._equal_top1 += int((same_top1 & comparable).sum())
+        self._equal_topk += int((same_topk & comparable).sum())
+        for row in np.flatnonzero(comparable & ~(same_top1 & same_topk)).tolist():
             self._flip(ids[row], reference.rows(row), candidate.rows(row))
 
-    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> None:
-        """Note the largest difference at the size of this batch."""
-        size, difference = len(reference.logits), np.abs(reference.logits - candidate.logits).max()
-        self._batches[size] = max(self._batches.get(size, 0.0), float(difference))
+    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> Array | None:
+        """Compare all outputs of a batch, whose inputs are counted elsewhere, and note its size.
+
+        Returns:
+            ``(N,)`` bool: the rows in which everything is finite and every index is a class; ``None`` where an output
+            has another shape.
+        """
+        pairs = zip(Outputs._fields, reference, candidate, strict=True)
+        shapes = {name: other_shape(expected, found) for name, expected, found in pairs if expected is not None}
+        wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape]
+        if wrong:
+            self._shapes |= dict.fromkeys(wrong)
+            return None
+        finite = finite_rows(*reference, *candidate)
+        self._not_finite += int((~finite).sum())
+        self._inconsistent += int((~follows_logits(candidate) & finite).sum())
+        self._note(len(finite), reference.rows(finite), candidate.rows(finite))
+        indices = candidate.topk_indices
+        known: Array = finite & ((indices >= 0) & (indices < len(self._labels))).all(axis=1)
+        return known
 
     def report(self) -> ParityReport:
         """What was found so far."""
@@ -194,31 +217,28 @@ class Parity:
             exact=self._exact,
             tolerance=self._tolerance,
             allowed_difference=self._tolerance * max(1.0, self._largest) if self._allowed is None else self._allowed,
-            max_abs_difference=self._max,
-            mean_abs_difference=self._sum / max(1, self._cells),
-            max_score_difference=self._max_score,
+            max_abs_difference=self._logits.largest,
+            mean_abs_difference=self._logits.mean,
+            max_score_difference=self._scores.largest,
             largest_logit=self._largest,
             equal_top1=self._equal_top1,
             equal_topk=self._equal_topk,
             batches=self._batches,
             inconsistent=self._inconsistent,
             not_finite=self._not_finite,
+            shapes=tuple(self._shapes),
             flips=tuple(self._flips),
         )
 
-    def _differences(self, reference: Outputs, candidate: Outputs) -> None:
-        if not len(reference.logits):
-            return
-        difference = np.abs(reference.logits.astype(np.float64) - candidate.logits)
-        scores = np.abs(reference.topk_scores - candidate.topk_scores)
-        self._max = max(self._max, float(difference.max()))
-        self._max_score = max(self._max_score, float(scores.max()))
+    def _note(self, size: int, reference: Outputs, candidate: Outputs) -> None:
+        """Note the differences of the finite rows of a batch of that size."""
+        logits = difference(reference.logits, candidate.logits)
+        self._logits += logits
+        self._batches[size] = max(self._batches.get(size, 0.0), logits.largest)
+        self._scores += difference(reference.topk_scores, candidate.topk_scores)
         if reference.probabilities is not None and candidate.probabilities is not None:
-            everywhere = np.abs(reference.probabilities - candidate.probabilities)
-            self._max_score = max(self._max_score, float(everywhere.max()))
-        self._largest = max(self._largest, float(np.abs(reference.logits).max()))
-        self._sum += float(difference.sum())
-        self._cells += difference.size
+            self._scores += difference(reference.probabilities, candidate.probabilities)
+        self._largest = max(self._largest, float(np.abs(reference.logits).max(initial=0.0)))
 
     def _flip(self, sample: str, reference: Outputs, candidate: Outputs) -> None:
         """Note the flips of one row: of the best class, and of the set of the k best."""
@@ -240,13 +260,27 @@ class Parity:
 
 
 def follows_logits(outputs: Outputs) -> Array:
-    """Which rows have the ``topk_indices`` that their logits and the rule for ties ask for: ``(N,)`` bool."""
-    indices = outputs.topk_indices
-    scores = np.take_along_axis(outputs.logits, indices, axis=1)
-    falling = (scores[:, :-1] > scores[:, 1:]) | (
-        (scores[:, :-1] == scores[:, 1:]) & (indices[:, :-1] < indices[:, 1:])
-    )
+    """Which rows have the top-k and the probabilities that their own logits ask for: ``(N,)`` bool.
+
+    Of equal logits the lower index stands first; scores and probabilities are their softmax, up to its rounding.
+    """
+    logits = outputs.logits
+    known = ((outputs.topk_indices >= 0) & (outputs.topk_indices < logits.shape[1])).all(axis=1)
+    indices = np.where(known[:, None], outputs.topk_indices, 0)
+    best = np.take_along_axis(logits, indices, axis=1)
+    falling = (best[:, :-1] > best[:, 1:]) | ((best[:, :-1] == best[:, 1:]) & (indices[:, :-1] < indices[:, 1:]))
     # k answers in falling order, of which the last is the k-th of all: they are the k best.
-    last = ranks(outputs.logits, indices[:, -1])
-    follows: Array = falling.all(1) & (last == indices.shape[1] - 1)
+    last = ranks(logits, indices[:, -1])
+    follows: Array = known & falling.all(1) & (last == indices.shape[1] - 1)
+    return follows & _is_softmax(outputs, indices)
+
+
+def _is_softmax(outputs: Outputs, indices: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # rows with infinity
+        expected = softmax(outputs.logits.astype(np.float64), axis=1)
+        limits = SOFTMAX + 4 * np.finfo(np.float32).eps * np.abs(outputs.logits).max(axis=1, keepdims=True)
+        near = np.abs(outputs.topk_scores - np.take_along_axis(expected, indices, axis=1)) <= limits
+        follows: Array = near.all(axis=1)
+        if outputs.probabilities is not None:
+            follows &= (np.abs(outputs.probabilities - expected) <= limits).all(axis=1)
     return follows

@@ -1,7 +1,7 @@
 """Run every written file on held-out inputs beside the Python module: parity and accuracy in one pass."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 
 from ...core.errors import InputError
 from ...core.progress import progress
+from ...metrics.equality import Difference, difference
 from ...metrics.proportions import Share, top_k
 from ...trainer.accuracy import ranks
 from ...trainer.features.feature_set import FeatureSet
@@ -20,8 +21,8 @@ from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, HeldOutImages
 from .parity import Parity, ParityReport
 from .reference import PYTHON, Recorder
+from .running import batch_sizes, run_file, unlike
 
-BATCH_SIZES = (1, 2, 7)
 FEATURE_ROWS = 1024
 MODULE_IMAGES = 16
 FEATURE_TOLERANCE = 1e-2
@@ -79,7 +80,7 @@ def prove(
         for batch in held_out.batches(size):
             reference = python_outputs(classifier, metadata, batch.inputs)
             if not read:
-                _try_batch_sizes(metadata, batch, reference, list(measured.values()))
+                _try_batch_sizes(classifier, metadata, batch.inputs, reference, measured.values())
             read += len(batch.ids)
             answers = {name: one.add(batch, reference) for name, one in measured.items()}
             rounded = {name: logits for name, logits in answers.items() if not measured[name].exact}
@@ -98,15 +99,23 @@ class _Measured:
     """One file while it is compared."""
 
     def __init__(self, name: str, model: Model, tolerance: float) -> None:
-        self.model, self.exact = model, model.metadata.precision == FLOAT32
+        self.name, self.model, self.exact = name, model, model.metadata.precision == FLOAT32
         self.parity = Parity(name, model.metadata.labels, tolerance, exact=self.exact)
         self.ranks: list[Array] = []
 
     def add(self, batch: Batch, reference: Outputs) -> Array:
-        candidate = self.model.run(batch.inputs)
-        self.parity.add(batch.ids, reference, candidate)
+        candidate = run_file(self.name, self.model, batch.inputs)
+        self.parity.add(batch.ids, self._asked(reference), candidate)
+        if candidate.logits.shape != reference.logits.shape:
+            raise ParityError(self.parity.report().failure(), self.parity.report())
         self.ranks.append(ranks(candidate.logits, batch.labels))
         return candidate.logits
+
+    def add_batch_size(self, inputs: Array, reference: Outputs) -> None:
+        self.parity.add_batch_size(self._asked(reference), run_file(self.name, self.model, inputs))
+
+    def _asked(self, reference: Outputs) -> Outputs:
+        return reference if self.model.probabilities else reference._replace(probabilities=None)
 
     def proof(self, num_classes: int) -> Proof:
         found = np.concatenate(self.ranks)
@@ -116,11 +125,19 @@ class _Measured:
         return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
 
 
-def _try_batch_sizes(metadata: Metadata, batch: Batch, reference: Outputs, measured: Sequence[_Measured]) -> None:
-    for size in (1,) if metadata.encoded else BATCH_SIZES:
-        rows = np.arange(size) % len(batch.ids)
-        for one in measured:
-            one.parity.add_batch_size(reference.rows(rows), one.model.run(batch.inputs[rows]))
+def _try_batch_sizes(
+    classifier: Classifier, metadata: Metadata, inputs: Array, reference: Outputs, measured: Iterable[_Measured]
+) -> None:
+    if len(inputs) == 1 and not metadata.encoded:  # a file must tell two inputs apart
+        other = unlike(inputs)
+        inputs, reference = (
+            np.concatenate([inputs, other]),
+            reference.joined(python_outputs(classifier, metadata, other)),
+        )
+    for one in measured:
+        for size in batch_sizes(one.model):
+            rows = np.arange(size) % len(inputs)
+            one.add_batch_size(inputs[rows], reference.rows(rows))
 
 
 @torch.inference_mode()
@@ -150,21 +167,23 @@ def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldO
         The largest difference over the largest cached feature.
 
     Raises:
-        ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less).
+        ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less), or features that
+            are NaN or infinite.
     """
-    few = dataclasses.replace(held_out.images, samples=held_out.images.samples[:FEATURE_IMAGES])
     row = {sample: index for index, sample in enumerate(cached.ids("test"))}
+    known = [sample for sample in held_out.images.samples if sample.id in row][:FEATURE_IMAGES]
+    few = dataclasses.replace(held_out.images, samples=known)
     features, _ = cached.arrays("test")
-    worst = 0.0
+    found, largest = Difference(), 0.0
     for batch in dataclasses.replace(held_out, images=few, unreadable=[]).batches(FEATURE_IMAGES):
-        known = [index for index, sample in enumerate(batch.ids) if sample in row]
-        expected = features[[row[batch.ids[index]] for index in known]].float()
-        found = classifier.body(_tensor(metadata, batch.inputs[known]))
-        difference = (found - expected).abs().max()
-        worst = max(worst, float(difference / expected.abs().max()))
-    if not worst <= FEATURE_TOLERANCE:
+        expected = features[[row[sample] for sample in batch.ids]].float().numpy()
+        found += difference(expected, classifier.body(_tensor(metadata, batch.inputs)).numpy())
+        largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
+    if not found.within(FEATURE_TOLERANCE * largest):
+        broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""
         raise ParityError(
-            f"{cached.path}: the backbone's features of held-out images differ from the cached ones by {worst:.2%} "
-            f"(allowed {FEATURE_TOLERANCE:.0%}): the head was trained on something else; extract and train again"
+            f"{cached.path}: the backbone's features of held-out images differ from the cached ones by "
+            f"{found.largest / (largest or 1):.2%} (allowed {FEATURE_TOLERANCE:.0%}){broken}{found.shapes}: the head "
+            "was trained on something else; extract and train again"
         )
-    return worst
+    return found.largest / (largest or 1)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -18,35 +19,41 @@ from .held_out import Batch
 REFERENCE = "reference.safetensors"
 PYTHON = "python"
 ROWS, STORED, STORED_BYTES = 256, 8, 8_000_000
-METADATA = "headsmith"
+METADATA, BY_ID = "headsmith.reference", "headsmith"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Answers to N held-out inputs.
+    """Answers to N held-out inputs. Several inputs may share an id.
 
     Attributes:
-        digests: `digest` of every input, by its id.
+        ids: N ids.
+        digests: N `digest`s of the inputs.
         answers: Logits ``(N, C)`` float32: those of the Python module as ``python``, those of each file in lower
             precision by its name.
-        inputs: Some of the inputs themselves, by id: pixels uint8 ``(H, W, 3)`` or features ``(D,)``.
+        inputs: Some of the inputs themselves, by row: pixels uint8 ``(H, W, 3)`` or features ``(D,)``.
     """
 
-    digests: dict[str, str]
+    ids: list[str]
+    digests: list[str]
     answers: dict[str, Array]
-    inputs: dict[str, Array]
+    inputs: dict[int, Array]
 
-    def logits(self, name: str, ids: Sequence[str]) -> Array:
+    @cached_property
+    def rows(self) -> dict[tuple[str, str], int]:
+        """The row of every input, by its id and digest."""
+        return {key: row for row, key in enumerate(zip(self.ids, self.digests, strict=True))}
+
+    def logits(self, name: str, rows: Sequence[int]) -> Array:
         """What a file in lower precision answered to these inputs, or the Python module for any other file."""
-        rows = {sample: row for row, sample in enumerate(self.digests)}
-        return self.answers.get(name, self.answers[PYTHON])[[rows[sample] for sample in ids]]
+        return self.answers.get(name, self.answers[PYTHON])[rows]
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what `Recorder.save` wrote into a bundle.
 
         Raises:
-            InputError: The bundle has none.
+            InputError: The bundle has none, or one that was kept by id although several inputs share one.
             DamagedFileError: The file is damaged.
         """
         path = folder / REFERENCE
@@ -54,15 +61,31 @@ class Reference:
             raise InputError(f"{path}: not found, so there is nothing to compare with; export the bundle again")
         try:
             with safe_open(path, framework="np") as file:
-                digests: dict[str, str] = json.loads(file.metadata()[METADATA])
+                ids, digests, row_of = _rows(file.metadata() or {})
             tensors = safetensors.numpy.load_file(path)
-        except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            parts: dict[str, dict[str, Array]] = {"answers": {}, "inputs": {}}
+            for name, tensor in tensors.items():
+                kind, _, key = name.partition(":")
+                parts[kind][key] = tensor
+            inputs = {row_of[key]: values for key, values in parts["inputs"].items()}
+            count = len(parts["answers"][PYTHON])
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path}: damaged ({error}); export the bundle again") from None
-        parts: dict[str, dict[str, Array]] = {"answers": {}, "inputs": {}}
-        for name, tensor in tensors.items():
-            kind, _, key = name.partition(":")
-            parts[kind][key] = tensor
-        return cls(digests, **parts)
+        if len(ids) != count:
+            raise InputError(
+                f"{path}: {count} answers to inputs of {len(ids)} ids, which an earlier headsmith told apart by id "
+                "alone; export the bundle again"
+            )
+        return cls(ids, digests, parts["answers"], inputs)
+
+
+def _rows(metadata: Mapping[str, str]) -> tuple[list[str], list[str], dict[str, int]]:
+    """Ids and digests of the rows, and the row of each name that an input is stored under."""
+    if METADATA in metadata:
+        known = json.loads(metadata[METADATA])
+        return known["ids"], known["digests"], {str(row): row for row in range(len(known["ids"]))}
+    by_id: dict[str, str] = json.loads(metadata[BY_ID])  # as it was written before several inputs could share an id
+    return [*by_id], [*by_id.values()], {sample: row for row, sample in enumerate(by_id)}
 
 
 class Recorder:
@@ -75,9 +98,10 @@ class Recorder:
     def __init__(self, total: int) -> None:
         self._seen = 0
         self._rows = set(np.linspace(0, total - 1, min(ROWS, total)).round().astype(int).tolist())
-        self._digests: dict[str, str] = {}
+        self._ids: list[str] = []
+        self._digests: list[str] = []
         self._answers: dict[str, list[Array]] = {}
-        self._inputs: dict[str, Array] = {}
+        self._inputs: dict[int, Array] = {}
         self._every = -(-len(self._rows) // STORED)
 
     def add(self, batch: Batch, logits: Mapping[str, Array]) -> None:
@@ -85,19 +109,21 @@ class Recorder:
         picked = [row for row in range(len(batch.ids)) if self._seen + row in self._rows]
         self._seen += len(batch.ids)
         for row in picked:
-            values = batch.inputs[row]
+            values, place = batch.inputs[row], len(self._ids)
             stored = sum(array.nbytes for array in self._inputs.values()) + values.nbytes
-            if not self._inputs or (len(self._digests) % self._every == 0 and stored <= STORED_BYTES):
-                self._inputs[batch.ids[row]] = values.copy()
-            self._digests[batch.ids[row]] = digest(values)
+            if not self._inputs or (place % self._every == 0 and stored <= STORED_BYTES):
+                self._inputs[place] = values.copy()
+            self._ids.append(batch.ids[row])
+            self._digests.append(digest(values))
         for name, values in logits.items():
             self._answers.setdefault(name, []).append(values[picked])
 
     def save(self, path: Path) -> None:
         """Write the reference as safetensors."""
         tensors = {f"answers:{name}": np.concatenate(parts) for name, parts in self._answers.items()}
-        tensors |= {f"inputs:{name}": np.ascontiguousarray(values) for name, values in self._inputs.items()}
-        path.write_bytes(safetensors.numpy.save(tensors, {METADATA: json.dumps(self._digests)}))
+        tensors |= {f"inputs:{row}": np.ascontiguousarray(values) for row, values in self._inputs.items()}
+        rows = json.dumps({"ids": self._ids, "digests": self._digests})
+        path.write_bytes(safetensors.numpy.save(tensors, {METADATA: rows}))
 
 
 def digest(values: Array) -> str:

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from ...core.progress import progress
+from ...metrics.equality import Difference, difference
 from ...models.resize import Resize
 from ..classifier import Classifier
 from ..metadata import Metadata
@@ -43,19 +44,19 @@ class Nearness:
 def compare_with_pil(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float) -> Nearness:
     """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
     resize, behind = Resize(metadata.recipe), classifier.without_resize()
-    parity, largest = Parity("resize inside", metadata.labels, tolerance), 0.0
+    parity, pixels = Parity("resize inside", metadata.labels, tolerance), Difference()
     means: list[float] = []
     with progress("Comparing resizes", len(held_out), "images") as advance:
         for batch in held_out.batches(1):
             by_pil = metadata.recipe(Image.fromarray(batch.inputs[0]))[None]
             inside = resize(torch.from_numpy(batch.inputs).permute(0, 3, 1, 2)).permute(0, 2, 3, 1).numpy()
-            difference = np.abs(inside - by_pil)
-            largest = max(largest, float(difference.max()))
-            means.append(float(difference.mean()))
+            found = difference(by_pil.astype(np.float32), inside)
+            pixels += found
+            means.append(found.mean)
             parity.add(
                 batch.ids,
                 python_outputs(behind, metadata, by_pil),
                 python_outputs(classifier, metadata, batch.inputs),
             )
             advance(1)
-    return Nearness(largest, float(np.mean(means)), parity.report())
+    return Nearness(pixels.largest, float(np.mean(means)), parity.report())

@@ -6,51 +6,78 @@ from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.run import Run
 from ..metadata import Metadata
-from .held_out import HeldOut, held_out_features, held_out_images, training_images
+from .held_out import HeldOut, HeldOutFeatures, held_out_features, held_out_images, training_images
 
 
-def held_out_of(run: Run, metadata: Metadata, data: str | Path | FeatureSet | None) -> HeldOut:
-    """The held-out inputs of a run: its test split, or those at ``data``.
+class RunInputs:
+    """The inputs of one export. A feature set is opened once, whatever asks for it: opening reads all of it.
 
-    Raises:
-        InputError: They cannot be had; see `held_out_images` and `held_out_features`.
+    Args:
+        run: What is exported.
+        metadata: What its files will say of themselves.
+        data: Held-out images, for a head alone a feature set; ``None`` takes what the head was trained on.
     """
-    features = run.record["features"]
-    if metadata.head_only:
-        if data is None and not Path(features["path"]).exists():
+
+    def __init__(self, run: Run, metadata: Metadata, data: str | Path | FeatureSet | None) -> None:
+        self._run, self._metadata, self._data = run, metadata, data
+        self._record = run.record["features"]
+        self._opened: dict[str, FeatureSet] = {}
+        if isinstance(data, FeatureSet) and not metadata.head_only:
+            raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
+
+    def held_out(self) -> HeldOut:
+        """The test split, or what ``data`` holds.
+
+        Raises:
+            InputError: They cannot be had; see `held_out_images` and `held_out_features`.
+        """
+        if not self._metadata.head_only:
+            assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
+            return held_out_images(self._data, self._run.record, self._metadata.labels, self._metadata.prepare)
+        if self._data is None and not Path(self._record["path"]).exists():
             raise InputError(
-                f"{features['path']}: the feature set that the head was trained on is not there; name one with --data"
+                f"{self._record['path']}: the feature set that the head was trained on is not there; name one with "
+                "--data"
             )
-        return held_out_features(data or features["path"], metadata, metadata.labels)
-    if isinstance(data, FeatureSet):
-        raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
-    return held_out_images(data, run.record, metadata.labels, metadata.prepare)
+        return self._rows("test")
 
+    def split(self, name: str) -> HeldOut:
+        """The ``train`` or ``val`` split of what a head was trained on: where it was, or at ``data``.
 
-def split_of(run: Run, metadata: Metadata, data: str | Path | FeatureSet | None, split: str) -> HeldOut:
-    """The ``train`` or ``val`` split of what a head was trained on: where it was, or at ``data``.
+        Raises:
+            InputError: It is in neither place, or the split is empty.
+        """
+        if self._metadata.head_only:
+            return self._rows(name)
+        assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
+        return training_images(name, self._data, self._run.record, self._metadata.labels, self._metadata.prepare)
 
-    Raises:
-        InputError: It is in neither place, or the split is empty.
-    """
-    if metadata.head_only:
-        return held_out_features(data or run.record["features"]["path"], metadata, metadata.labels, split)
-    if isinstance(data, FeatureSet):
-        raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
-    return training_images(split, data, run.record, metadata.labels, metadata.prepare)
+    def trained_features(self) -> FeatureSet:
+        """The feature set that a head was trained on.
 
+        Raises:
+            InputError: It is not there any more, or is another one now.
+        """
+        features = self._open(self._record["path"])
+        if features.fingerprint != self._record["fingerprint"]:
+            raise InputError(f"{features.path} has changed since the head was trained on it; train again")
+        return features
 
-def trained_features(run: Run) -> FeatureSet:
-    """The feature set that a head was trained on, for a temperature.
+    def cached_features(self) -> FeatureSet | None:
+        """The same; ``None`` where it is not there any more, or is another one now."""
+        if not Path(self._record["path"]).is_dir():
+            return None
+        features = self._open(self._record["path"])
+        return features if features.fingerprint == self._record["fingerprint"] else None
 
-    Raises:
-        InputError: It is not there any more, or is another one now.
-    """
-    record = run.record["features"]
-    try:
-        features = FeatureSet.load(record["path"])
-    except InputError as error:
-        raise InputError(f"--calibrate: fits on the features that the head was trained on, but {error}") from None
-    if features.fingerprint != record["fingerprint"]:
-        raise InputError(f"--calibrate: {features.path} has changed since the head was trained on it; train again")
-    return features
+    def _open(self, path: str) -> FeatureSet:
+        if path not in self._opened:
+            self._opened[path] = FeatureSet.load(path)
+        return self._opened[path]
+
+    def _rows(self, split: str) -> HeldOutFeatures:
+        data = self._data or self._record["path"]
+        key = str(data.path if isinstance(data, FeatureSet) else data)
+        found = held_out_features(self._opened.get(key, data), self._metadata, self._metadata.labels, split)
+        self._opened[key] = found.features
+        return found

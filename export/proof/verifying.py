@@ -19,8 +19,8 @@ from ..metadata import FLOAT32, Metadata
 from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, held_out_features, held_out_images
 from .parity import Parity, ParityReport
-from .proof import BATCH_SIZES
 from .reference import Reference, digest
+from .running import batch_sizes, run_file, unlike
 
 
 @dataclass(frozen=True)
@@ -99,19 +99,26 @@ def verify(
     }
     metadata = next(iter(models.values())).metadata
     parities = {name: _parity(name, model, bundle.manifest["parity"][name]) for name, model in models.items()}
-    changed: list[str] = []
+    asked = "probabilities" in bundle.manifest.get("outputs", ())
+    met: set[tuple[str, str]] = set()
+    others: dict[str, None] = {}
     compared = 0
     for batch in _inputs(bundle, reference, metadata, data, metadata.batch_size(batch_size)):
-        same = [row for row, sample in enumerate(batch.ids) if digest(batch.inputs[row]) == reference.digests[sample]]
-        changed += [sample for row, sample in enumerate(batch.ids) if row not in same]
-        ids, inputs = [batch.ids[row] for row in same], batch.inputs[same]
+        keys = [(sample, digest(values)) for sample, values in zip(batch.ids, batch.inputs, strict=True)]
+        same = [row for row, key in enumerate(keys) if key in reference.rows]
+        met |= {keys[row] for row in same}
+        others |= {sample: None for sample, sha256 in keys if (sample, sha256) not in reference.rows}
+        ids, places = [batch.ids[row] for row in same], [reference.rows[keys[row]] for row in same]
         for name, model in models.items() if same else ():
-            _compare(parities[name], ids, reference.logits(name, ids), inputs, model)
+            expected = _outputs(reference.logits(name, places), probabilities=asked and model.probabilities)
+            _compare(name, parities[name], ids, expected, batch.inputs[same], model)
         compared += len(same)
+    lost = {sample for sample, sha256 in reference.rows if (sample, sha256) not in met}
+    changed = [sample for sample in others if sample in lost]
     where = str(bundle.path) if data is None else str(data)
     if not compared:
         raise InputError(
-            f"{where}: has none of the {len(reference.digests)} inputs whose answers the bundle carries, or only with "
+            f"{where}: has none of the {len(reference.ids)} inputs whose answers the bundle carries, or only with "
             "other pixels; name the held-out images of the export with --data, or leave it out"
         )
     return Verification(
@@ -138,31 +145,38 @@ def _inputs(
 ) -> Iterator[Batch]:
     """Those of the reference's inputs that ``data``, or the bundle itself, holds."""
     if data is None:
-        for sample, values in reference.inputs.items():
-            yield Batch(values[None], np.zeros(1, np.int64), [sample])
+        stored = [*reference.inputs]
+        for start in range(0, len(stored), batch_size):
+            rows = stored[start : start + batch_size]
+            values = np.stack([reference.inputs[row] for row in rows])
+            yield Batch(values, np.zeros(len(rows), np.int64), [reference.ids[row] for row in rows])
         return
+    known = set(reference.ids)
     if metadata.head_only:
         features = held_out_features(data, metadata, metadata.labels)
-        rows = [row for row, sample in enumerate(features.features.ids("test")) if sample in reference.digests]
-        held_out: HeldOut = dataclasses.replace(features, rows=np.array(rows, dtype=np.int64))
+        chosen = [row for row, sample in enumerate(features.features.ids("test")) if sample in known]
+        held_out: HeldOut = dataclasses.replace(features, rows=np.array(chosen, dtype=np.int64))
     elif isinstance(data, FeatureSet):
         raise InputError("--data: a feature set verifies a head alone, name images for a classifier")
     else:
         images = held_out_images(data, bundle.manifest, metadata.labels, metadata.prepare)
-        known = [sample for sample in images.images.samples if sample.id in reference.digests]
-        held_out = dataclasses.replace(images, images=dataclasses.replace(images.images, samples=known))
+        samples = [sample for sample in images.images.samples if sample.id in known]
+        held_out = dataclasses.replace(images, images=dataclasses.replace(images.images, samples=samples))
     yield from held_out.batches(batch_size)
 
 
-def _compare(parity: Parity, ids: list[str], logits: Array, inputs: Array, model: Model) -> None:
-    expected = _outputs(logits)
-    parity.add(ids, expected, model.run(inputs))
-    for size in BATCH_SIZES if not model.metadata.encoded else ():
-        rows = np.resize(np.arange(len(ids)), size)
-        parity.add_batch_size(expected.rows(rows), model.run(inputs[rows]))
+def _compare(name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model) -> None:
+    parity.add(ids, expected, run_file(name, model, inputs))
+    if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
+        other = unlike(inputs)
+        inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
+    for size in batch_sizes(model):
+        rows = np.resize(np.arange(len(inputs)), size)
+        parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))
 
 
-def _outputs(logits: Array) -> Outputs:
+def _outputs(logits: Array, *, probabilities: bool) -> Outputs:
     """What follows from logits ``(N, C)``: of equal ones the lower index stands first."""
     indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
-    return Outputs(logits, np.take_along_axis(softmax(logits, axis=1), indices, axis=1), indices)
+    shares = softmax(logits, axis=1)
+    return Outputs(logits, np.take_along_axis(shares, indices, axis=1), indices, shares if probabilities else None)

@@ -21,7 +21,7 @@ class Selection:
     Attributes:
         histories: The rows of every head: ``epoch``, ``loss``, ``seconds`` and, with a validation split, ``val``.
         best: The row of each head's best epoch; empty before the first finite one.
-        diverged: Whether a head's loss stopped being finite.
+        diverged: Whether a head's loss, in training or on validation, stopped being finite.
         active: Whether it still improves.
         moved: The epoch of each head's last progress.
         lowest: The validation loss there was then, or before.
@@ -39,7 +39,8 @@ class Selection:
     def add(self, head: int, row: Row) -> bool:
         """Note a row of an active head; whether it is that head's best."""
         self.histories[head].append(row)
-        self.diverged[head] = not math.isfinite(row["loss"])
+        losses = [row["loss"], *([row["val"]["loss"]] if row.get("val") else [])]
+        self.diverged[head] = not all(map(math.isfinite, losses))
         before = self.best[head]
         better = not self.diverged[head] and (not before or _merit(row) > _merit(before))
         if better:

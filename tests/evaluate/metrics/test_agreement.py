@@ -20,11 +20,12 @@ def test_flips_and_their_margins():
     labels = np.zeros(5, dtype=np.int64)
     first, second = score_rows(one, labels), score_rows(two, labels)
     found = agreement(first, second)
-    assert (found.equal, found.tie, found.different) == (2, 0, 3)
-    assert found.flips.tolist() == [1, 2, 4]
+    assert (found.equal, found.tie, found.different) == (1, 0, 4)
+    assert found.flips.tolist() == [1, 2, 3, 4]  # NaN is equal to nothing, not even to NaN
     assert found.margins[:2].tolist() == [[0.5, 0.25], [1, 4]]
-    same = agreement(first, first)
-    assert (same.equal, same.flips.tolist(), same.margins.shape) == (5, [], (0, 2))
+    answered = first[np.arange(3)]
+    same = agreement(answered, answered)
+    assert (same.equal, same.flips.tolist(), same.margins.shape) == (3, [], (0, 2))
 
 
 def test_a_single_class():

@@ -113,9 +113,80 @@ def test_the_allowed_difference_grows_with_the_logits():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_fails(value, exact):
     report = compare(BASE, changed(1, 0, value), exact=exact)
+    assert report.not_finite == 2  # once in each comparison
+    assert not report.passed
+    assert "2 NaN or infinite" in report.failure()
+
+
+BAD = [np.nan, np.inf, -np.inf]
+
+
+def damaged(which, value, row=0):
+    """The right answer to `BASE`, one entry of one output broken."""
+    answer = outputs(BASE)
+    answer = answer._replace(probabilities=softmax(answer.logits, axis=1))
+    field = getattr(answer, which).copy()
+    field[row, -1] = value
+    return answer._replace(**{which: field})
+
+
+def sound():
+    answer = outputs(BASE)
+    return answer._replace(probabilities=softmax(answer.logits, axis=1))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("which", ["logits", "topk_scores", "probabilities"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_one_bad_number_in_any_output_of_either_side(which, value, exact, swapped):
+    sides = [sound(), damaged(which, value)]
+    parity = Parity("model.onnx", LABELS, exact=exact)
+    parity.add(["a", "b"], *(reversed(sides) if swapped else sides))
+    report = parity.report()
     assert report.not_finite == 1
     assert not report.passed
-    assert "1" in report.failure()
+
+
+@pytest.mark.parametrize("which", ["logits", "topk_scores", "probabilities"])
+def test_what_is_not_finite_at_a_further_batch_size_alone(which):
+    """`max(old, nan)` is old: a file that answered NaN to one image alone passed."""
+    parity = Parity("model.onnx", LABELS)
+    parity.add(["a", "b"], sound(), sound())
+    assert parity.report().passed
+    parity.add_batch_size(sound().rows([0]), damaged(which, np.nan).rows([0]))
+    assert parity.report().not_finite == 1
+    assert not parity.report().passed
+
+
+@pytest.mark.parametrize(
+    ("which", "value"), [("topk_scores", 0.5), ("probabilities", 0.5), ("topk_indices", 0), ("topk_indices", 99)]
+)
+def test_a_wrong_output_at_a_further_batch_size_alone(which, value):
+    parity = Parity("model.onnx", LABELS)
+    parity.add(["a", "b"], sound(), sound())
+    parity.add_batch_size(sound(), damaged(which, value, row=1))
+    assert parity.report().inconsistent == 1
+    assert not parity.report().passed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found._replace(probabilities=None),
+        lambda found: found._replace(topk_scores=found.topk_scores[:, :4]),
+        lambda found: found._replace(topk_indices=found.topk_indices.astype(np.float32)),
+        lambda found: found.rows(slice(0, 1)),
+        lambda found: found._replace(logits=found.logits[:, :5]),
+    ],
+)
+def test_outputs_of_another_shape(change):
+    parity = Parity("model.onnx", LABELS)
+    parity.add(["a", "b"], sound(), change(sound()))
+    report = parity.report()
+    assert report.shapes
+    assert not report.passed
+    assert report.shapes[0] in report.failure()
 
 
 def test_logits_that_float16_makes_equal():

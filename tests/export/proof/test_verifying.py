@@ -18,7 +18,7 @@ from headsmith.evaluate import predict
 from headsmith.export import GateError, ParityError, export_classifier, verify
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.proof.reference import METADATA, Recorder, Reference
-from headsmith.trainer import FeatureSet
+from headsmith.trainer import FeatureSet, train
 
 runner = CliRunner()
 
@@ -64,11 +64,18 @@ def replace_answers(bundle, change):
     path = bundle / "reference.safetensors"
     reference = Reference.load(bundle)
     tensors = {f"answers:{name}": change(logits) for name, logits in reference.answers.items()}
-    tensors |= {f"inputs:{name}": values for name, values in reference.inputs.items()}
-    safetensors.numpy.save_file(tensors, path, {METADATA: json.dumps(reference.digests)})
-    manifest = json.loads((bundle / "manifest.json").read_text())
+    tensors |= {f"inputs:{row}": values for row, values in reference.inputs.items()}
+    rows = {"ids": reference.ids, "digests": reference.digests}
+    safetensors.numpy.save_file(tensors, path, {METADATA: json.dumps(rows)})
+    list_hash(path)
+
+
+def list_hash(path):
+    """Let the manifest beside a file say that it is the right one."""
+    listing = path.parent / "manifest.json"
+    manifest = json.loads(listing.read_text())
     manifest["files"][path.name] = {"sha256": sha256_file(path), "bytes": path.stat().st_size}
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    listing.write_text(json.dumps(manifest))
 
 
 def test_a_file_that_answers_otherwise_here(copy):
@@ -116,6 +123,89 @@ def test_a_damaged_reference(copy):
     (copy / "reference.safetensors").write_bytes(b"nothing")
     with pytest.raises(DamagedFileError, match="damaged"):
         Reference.load(copy)
+
+
+@pytest.fixture(scope="module")
+def rows_of_one_id(tmp_path_factory):
+    """A head on a feature set in which two rows share an id, as bags and views do; and that set."""
+    folder = tmp_path_factory.mktemp("bags")
+    random = np.random.default_rng(0)
+    labels = np.tile(np.arange(3), 40)
+    rows = random.normal(size=(120, 8)).astype(np.float32) + 4 * np.eye(8, dtype=np.float32)[labels]
+    ids = [f"bag{row // 6}{'abc'[row % 3]}" for row in range(120)]
+    parts = {"train": slice(0, 60), "val": slice(60, 90), "test": slice(90, 120)}
+    columns = ({split: values[part] for split, part in parts.items()} for values in (rows, labels, np.array(ids)))
+    features, classes, names = columns
+    found = FeatureSet.from_arrays(features, classes, ids=names, out=folder / "features", class_names=["x", "y", "z"])
+    run = train(found, out=folder / "run", epochs=20, device="cpu")
+    return export_classifier(run, out=folder / "bundle", head_only=True), found
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_several_rows_of_one_id(rows_of_one_id, with_data):
+    bundle, features = rows_of_one_id
+    assert len(set(features.ids("test"))) == 15 < len(features.ids("test"))
+    found = verify(bundle, data=features if with_data else None)
+    assert found.passed
+    assert found.changed == []
+    assert found.files["model.onnx"].n == (30 if with_data else 8)
+
+
+def test_a_changed_row_among_several_of_its_id(rows_of_one_id):
+    bundle, features = rows_of_one_id
+    rows = features.arrays("test")[0].clone()
+    rows[4] += 1
+    other = FeatureSet.from_arrays(
+        {split: rows if split == "test" else features.arrays(split)[0] for split in features.splits},
+        {split: features.arrays(split)[1] for split in features.splits},
+        ids={split: np.array(features.ids(split)) for split in features.splits},
+        class_names=features.class_names,
+    )
+    found = verify(bundle, data=other)
+    assert found.changed == [features.ids("test")[4]]
+    assert found.files["model.onnx"].n == 29
+    assert found.passed
+
+
+def by_id(bundle):
+    """Write a bundle's reference as it was before several inputs could share an id."""
+    reference = Reference.load(bundle)
+    tensors = {f"answers:{name}": logits for name, logits in reference.answers.items()}
+    tensors |= {f"inputs:{reference.ids[row]}": values for row, values in reference.inputs.items()}
+    digests = json.dumps(dict(zip(reference.ids, reference.digests, strict=True)))
+    path = bundle / "reference.safetensors"
+    safetensors.numpy.save_file(tensors, path, {"headsmith": digests})
+    list_hash(path)
+
+
+def test_an_older_bundle_verifies(copy, tiny_run):
+    by_id(copy)
+    assert verify(copy).passed
+    found = verify(copy, data=source(tiny_run))
+    assert found.passed
+    assert found.files["model.onnx"].n == 12
+
+
+def test_an_older_bundle_whose_inputs_share_ids(rows_of_one_id, tmp_path):
+    folder = shutil.copytree(rows_of_one_id[0].path, tmp_path / "older")
+    by_id(folder)
+    with pytest.raises(InputError, match="30 answers to inputs of 15 ids, .*; export the bundle again"):
+        verify(folder)
+
+
+def test_a_feature_set_is_opened_once(tiny_run, tmp_path, monkeypatch):
+    opened, load = [], FeatureSet.load.__func__
+
+    def counted(cls, path):
+        opened.append(path)
+        return load(cls, path)
+
+    monkeypatch.setattr(FeatureSet, "load", classmethod(counted))
+    weak = {"max_top1_drop": 100, "max_top5_drop": 100}
+    export_classifier(tiny_run, out=tmp_path / "head", head_only=True, fp16=True, calibrate=True, **weak)
+    assert opened == [tiny_run.record["features"]["path"]]
+    export_classifier(tiny_run, out=tmp_path / "whole", calibrate=True)
+    assert len(opened) == 2
 
 
 def test_other_images(tiny_bundle, image_folder):
@@ -214,7 +304,7 @@ def test_what_a_bundle_carries_is_bounded(tmp_path):
     recorder.save(tmp_path / "reference.safetensors")
     reference = Reference.load(tmp_path)
     assert len(reference.digests) == len(reference.answers["python"]) == 256
-    assert [*reference.digests][:: len(reference.digests) - 1] == ["0", "599"]
-    assert reference.answers["python"][:, 0].tolist() == [float(name) for name in reference.digests]
+    assert reference.ids[:: len(reference.ids) - 1] == ["0", "599"]
+    assert reference.answers["python"][:, 0].tolist() == [float(name) for name in reference.ids]
     assert 1 < len(reference.inputs) <= 8
     assert sum(values.nbytes for values in reference.inputs.values()) <= 8_000_000

@@ -30,6 +30,11 @@ def test_patience_waits_for_a_higher_score_or_a_lower_loss(scores, losses, expec
     assert ended(scores, losses, patience=3) == expected
 
 
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_validation_loss_that_is_not_finite_ends_a_head_and_is_never_its_best(loss):
+    assert ended([0.5, 0.9, 1.0], [1.0, loss, 0.5], patience=3) == (1, 2)
+
+
 def test_the_state_goes_on():
     first, second = Selection([2]), Selection([2])
     row = {"epoch": 1, "loss": 1.0, "seconds": 0.0, "val": {"score": 0.5, "top1": 0.5, "top5": None, "loss": 1.0}}
