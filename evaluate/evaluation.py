@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError
+from ..core.errors import InputError, keeping
 from ..core.files import read_json
 from ..export.bundle.bundle import MANIFEST, Bundle
 from ..export.bundle.hub import HUB, local_folder
@@ -12,7 +12,7 @@ from ..export.formats.formats import checked_threads
 from .data import is_trained_on, open_data
 from .metrics.summary import KS
 from .one_classifier import Options, evaluate_one
-from .result import FailedModel
+from .result import EvalResult, FailedModel
 from .results import HeldOutRecord, Results, ResultsFolder, load_results
 from .zoo import find_candidates
 from .zoo.rows import expand
@@ -115,7 +115,10 @@ def evaluate_classifiers(
         notes=list(held_out.notes),
     )
     folder = ResultsFolder(_folder(data) if out is None else Path(out), record)
-    found = [evaluate_one(candidate, held_out, folder, options) for candidate in candidates]
+    found = list[EvalResult | FailedModel]()
+    with keeping(lambda: _kept(found, folder)):
+        for candidate in candidates:
+            found.append(evaluate_one(candidate, held_out, folder, options))
     failed = [one for one in found if isinstance(one, FailedModel)]
     if len(failed) < len(found) or folder.begun:
         for one in failed:
@@ -124,6 +127,11 @@ def evaluate_classifiers(
     if len(failed) == len(found):
         raise InputError(failed[0].error)
     return load_results(folder.path)
+
+
+def _kept(found: Sequence[EvalResult | FailedModel], folder: ResultsFolder) -> str:
+    count = sum(isinstance(one, EvalResult) for one in found)
+    return f"{folder.path} keeps the results of {count} classifiers; the same command goes on from there" * bool(count)
 
 
 def _manifests(sources: Sequence[str | Path]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
@@ -31,7 +31,10 @@ _EXPECTED = {
     "bool_parsing": "true or false",
 }
 _CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
-INPUT_ERROR, INTERRUPTED, TERMINATED = 2, 130, 128 + signal.SIGTERM
+INPUT_ERROR, INTERRUPTED = 2, 130
+_NOTHING_KEPT = "nothing is kept, and nothing half written was left"
+# A closed terminal sends the second one, which Windows does not know.
+_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class Commands(TyperGroup):
@@ -47,7 +50,7 @@ class Commands(TyperGroup):
             raise _misused(error, ctx) from None
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the sub-command; SIGTERM ends it as Ctrl-C does, so that what is half written goes."""
+        """Run the sub-command; SIGTERM and SIGHUP end it as Ctrl-C does, so that what is half written goes."""
         try:
             with _terminable():
                 return super().invoke(ctx)
@@ -56,8 +59,8 @@ class Commands(TyperGroup):
         except TyperException as error:
             raise _misused(error, ctx) from None
         except KeyboardInterrupt as stop:
-            _say("interrupted: nothing half written was left; the same command goes on from what is finished")
-            raise typer.Exit(TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED) from None
+            _say(f"interrupted: {'; '.join(getattr(stop, '__notes__', [])) or _NOTHING_KEPT}")
+            raise typer.Exit(stop.code if isinstance(stop, _Ended) else INTERRUPTED) from None
         except (ValueError, OSError, RuntimeError) as error:
             code = _exit_code(error)
             if code is None:
@@ -110,25 +113,31 @@ def _with_flags(line: str, group: Any, ctx: Any) -> str:
     return re.sub(r"`(?P<name>[a-z_]\w*)`", flag, line)
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+class _Ended(KeyboardInterrupt):
+    """A signal that asks for an end came."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
 
 
-def _terminate(*_: object) -> None:
-    raise _Terminated
+def _end(number: int, _: object) -> None:
+    raise _Ended(number)
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM interrupts the main thread; the handler that was there before comes back."""
+    """SIGTERM and SIGHUP interrupt the main thread, unless they are ignored (nohup); then the old handlers are back."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    asked = [number for number in _ENDS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _end) for number in asked}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _exit_code(error: Exception) -> int | None:
@@ -148,5 +157,6 @@ def _line(error: Exception) -> str:
 def _say(message: str) -> None:
     """One line on standard error, whatever stands in the message."""
     if first_process():
-        terminal = Terminal(stderr=True, soft_wrap=True, highlight=False)
-        terminal.print(f"headsmith: {printable(message)}", markup=False)
+        with suppress(OSError):  # the terminal is closed
+            terminal = Terminal(stderr=True, soft_wrap=True, highlight=False)
+            terminal.print(f"headsmith: {printable(message)}", markup=False)

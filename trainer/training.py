@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from ..core.environment import describe_device, versions
-from ..core.errors import InputError
+from ..core.errors import InputError, keeping
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
@@ -68,10 +69,12 @@ def train(
         raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     chosen = _settings(preset, config, settings)
-    resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
+    resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
     begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
     out = Path(out)
     processes = join(chosen.device)
+    if Launch.current().told_by_first(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
+        return Run.load(out)
     with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
         [fitted] = fit_heads(
             {name: feature_set.arrays(name) for name in feature_set.splits},
@@ -86,9 +89,8 @@ def train(
             overwrite=overwrite,
         )
         _check_finite(fitted)
-        if not processes.rank:
-            write_run(out, feature_set, fitted, folder / METRICS, processes=processes.count, overwrite=overwrite)
-        processes.wait()
+        write = partial(write_run, out, feature_set, fitted, folder / METRICS)
+        Launch.current().told_by_first(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
     return Run.load(out)
 
 
@@ -107,10 +109,28 @@ def _settings(preset: str | None, config: str | Path | None, given: Settings) ->
         raise
 
 
+def _partial_of(out: Path) -> Path:
+    return out.resolve().with_name(f"{out.resolve().name}.partial")
+
+
+def _was_cut(out: Path, config: TrainConfig, fingerprint: str) -> bool:
+    """Whether this very run was put in place and then killed; what it left is removed."""
+    folder = _partial_of(out)
+    logs = [place / METRICS for place in (folder, out)]
+    if not all(log.is_file() for log in logs) or logs[0].read_bytes() != logs[1].read_bytes():
+        return False
+    run = Run.load(out)
+    same = (run.config, run.record["features"]["fingerprint"]) == (config, fingerprint)
+    if same:
+        with only_writer(out, "training"):
+            shutil.rmtree(folder)
+    return same
+
+
 @contextmanager
 def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Path]:
     """The folder of the unfinished run: kept when there is something in it to go on from."""
-    folder = out.resolve().with_name(f"{out.resolve().name}.partial")
+    folder = _partial_of(out)
     with ExitStack() as stack:
 
         def begin() -> None:
@@ -124,7 +144,8 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
             return
         finished = False
         try:
-            yield folder
+            with keeping(lambda: _kept(folder)):
+                yield folder
             finished = True
         except DivergedError:
             finished = True
@@ -132,6 +153,12 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
         finally:
             if finished or not (folder / CHECKPOINT).is_file():
                 shutil.rmtree(folder)
+
+
+def _kept(folder: Path) -> str:
+    if not (folder / CHECKPOINT).is_file():
+        return ""
+    return f"{folder} keeps the epochs up to its last checkpoint; the same command goes on from there"
 
 
 def write_run(

@@ -1,6 +1,8 @@
 """What a result was made with: versions and devices."""
 
 import platform
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +26,11 @@ PACKAGES = (
     "onnxruntime",
     "scikit-learn",
 )
+
+_OWN_GROUPS, _MOUNT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+# Files of a control group: the limit, what is used, and the line of memory.stat with what can be had back.
+_VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+_VERSION_2 = "memory.max", "memory.current", "inactive_file"
 
 
 def versions() -> dict[str, str]:
@@ -65,12 +72,36 @@ def describe_device(device: "torch.device") -> str:
 
 
 def free_memory() -> int:
-    """Bytes of RAM that this process may still take: what the system can spare, and a container's limit."""
+    """Bytes of RAM that this process may still take: what the system can spare, and what its control groups leave.
+
+    Version 1 and 2 of Linux' control groups are read, a group and all those around it. Of what a group uses, pages of
+    files that nobody reads any more can be had back (``inactive_file``), as Kubernetes counts it.
+    """
     import psutil
 
-    free = int(psutil.virtual_memory().available)
-    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    room = [limit - used for limit, used in _groups()]
+    return max(0, min([int(psutil.virtual_memory().available), *room]))
+
+
+def _groups() -> Iterator[tuple[int, int]]:
+    """Limit and use, in bytes, of every control group with a limit that this process is in."""
     try:
-        return min(free, int(limit.read_text()) - int(used.read_text()))
-    except (OSError, ValueError):  # no control groups, or no limit
-        return free
+        lines = _OWN_GROUPS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # no Linux
+        return
+    for line in lines:
+        _, _, group = line.partition(":")
+        kinds, _, path = group.partition(":")
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        mount, files = (_MOUNT / "memory", _VERSION_1) if kinds else (_MOUNT, _VERSION_2)
+        # In a container the path may be the host's, of which only the mount itself is seen.
+        places = [part for part in Path(path.lstrip("/")).parts if part != ".."]
+        for depth in range(len(places), -1, -1):
+            with suppress(OSError, ValueError):  # no such group here, or one without a limit
+                yield _limit_and_use(mount.joinpath(*places[:depth]), *files)
+
+
+def _limit_and_use(group: Path, limit: str, used: str, idle: str) -> tuple[int, int]:
+    statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    return int((group / limit).read_text()), int((group / used).read_text()) - int(statistics.get(idle, 0))

@@ -1,7 +1,8 @@
 """The errors that a user meets. Each kind has a type of its own, and all have one base."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class HeadsmithError(Exception):
@@ -22,6 +23,21 @@ class ProviderError(InputError):
 
 class DamagedFileError(InputError):
     """A file is not what its writer wrote: truncated, changed, or of another bundle."""
+
+
+@contextmanager
+def keeping(said: Callable[[], str]) -> Iterator[None]:
+    """Let an interruption of the block carry a note of what it kept, for whoever tells of it.
+
+    Args:
+        said: What is kept, and how to go on, in words; empty where that is nothing.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if kept := said():
+            stop.add_note(kept)
+        raise
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -1,22 +1,18 @@
 """Files and folders that are there whole or not at all."""
 
 import errno
-import glob
 import hashlib
 import json
-import logging
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .leftovers import temporary, tidy
 
-_log = logging.getLogger(__name__)
 # A full disk, a quota, a limit on the size of files.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -40,8 +36,9 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
             name, by which folders of its kind are known; ``None`` replaces nothing but an empty folder.
 
     Yields:
-        The temporary folder. It is removed when the block raises, Ctrl-C included; one that a killed process left is
-        named in a warning. Files that get their place have the permissions of the umask, whoever wrote them.
+        The temporary folder. It is removed when the block raises, Ctrl-C included; what a killed process left is put
+        right by the next one, see `tidy`. Files that get their place have the permissions of the umask, whoever wrote
+        them.
 
     Raises:
         InputError: ``path`` exists, and may not be replaced.
@@ -49,23 +46,18 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
     path = Path(path)
     check_free(path, replace=replace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        _log.warning("%s: half written, by a run that was killed or still goes on; remove it if none does", left)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
-    temporary.chmod(0o777 & ~_umask())
-    try:
-        with _naming(path):
-            yield temporary
-            for file in temporary.rglob("*"):
-                if file.is_file():
-                    _allow_by_umask(file)
-            _replace_folder(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with temporary(path, ".tmp", folder=True) as made, _naming(path):
+        made.chmod(0o777 & ~_umask())
+        yield made
+        for file in made.rglob("*"):
+            if file.is_file():
+                _allow_by_umask(file)
+        _replace_folder(made, path)
 
 
 def check_free(path: Path, *, replace: str | None = None) -> None:
-    """Raise an `InputError` unless a folder may be made at ``path``; see `new_folder`."""
+    """Put right what killed runs left, and raise an `InputError` unless a folder may be made; see `new_folder`."""
+    tidy(path)
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if replace is None:
@@ -100,15 +92,18 @@ def only_writer(out: Path, work: str) -> Iterator[None]:
         lock.release()
 
 
-def _replace_folder(temporary: Path, path: Path) -> None:
-    """Rename ``temporary`` to ``path``; what stood there is removed last."""
+def _replace_folder(made: Path, path: Path) -> None:
+    """Rename ``made`` to ``path``; what stood there is removed last."""
     if not path.exists():
-        temporary.rename(path)
+        made.rename(path)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    path.rename(old / path.name)
-    temporary.rename(path)
-    shutil.rmtree(old)
+    with temporary(path, ".old", folder=True) as old:
+        try:
+            path.rename(old / path.name)
+            made.rename(path)
+        finally:
+            if not path.exists() and (old / path.name).exists():
+                (old / path.name).rename(path)
 
 
 @contextmanager
@@ -119,18 +114,13 @@ def new_file(path: str | Path) -> Iterator[Path]:
         The temporary path, removed when the block raises.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with _naming(path):
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            _allow_by_umask(temporary)
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    tidy(path)
+    with temporary(path, ".tmp", folder=False) as made, _naming(path):
+        yield made
+        with made.open("rb") as written:
+            os.fsync(written.fileno())
+        _allow_by_umask(made)
+        made.replace(path)
 
 
 @contextmanager
@@ -189,8 +179,8 @@ def sha256_json(value: Any) -> str:
 
 def write_json(path: str | Path, value: Any) -> None:
     """Write ``value`` as indented JSON, atomically."""
-    with new_file(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with new_file(path) as made:
+        made.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:

@@ -93,15 +93,6 @@ def test_permissions_are_the_umask_s(tmp_path):
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-def test_what_a_killed_process_left_is_named(tmp_path, caplog):
-    left = tmp_path / ".bundle[1].abc.tmp"
-    left.mkdir()
-    with new_folder(tmp_path / "bundle[1]"):
-        pass
-    assert f"{left}: half written" in caplog.text
-    assert left.exists()
-
-
 @pytest.mark.parametrize("make", [new_folder, new_file])
 @pytest.mark.parametrize(("number", "named"), [(errno.ENOSPC, True), (errno.EFBIG, True), (errno.ECONNRESET, False)])
 def test_a_full_disk_is_told_with_what_was_being_made(tmp_path, make, number, named):

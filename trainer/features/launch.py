@@ -10,14 +10,22 @@ from functools import cache
 from typing import Any, TypeVar
 
 import torch
+from torch.distributed import DistError
 from torch.distributed.rendezvous import rendezvous
 
 from ...core.environment import pick_device
-from ...core.errors import InputError
+from ...core.errors import HeadsmithError, InputError
 
-_POLL = 0.1
+# Seconds between two looks, and those that the first process waits at the most until all know of its end.
+_POLL, _FAREWELL = 0.1, 5.0
 _calls: Counter[str] = Counter()
 T = TypeVar("T")
+
+
+class FirstEndedError(HeadsmithError, RuntimeError):
+    """The first of several processes ended, so that the others do too."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Launch:
 
         Raises:
             InputError: ``decide`` raised one in the first process.
+            FirstEndedError: It raised anything else there, or the first process is gone.
         """
         if self.world == 1:
             return decide()
@@ -70,17 +79,28 @@ class Launch:
             return _wait_for(key)
         try:
             value = decide()
-        except InputError as error:
-            _store().set(key, json.dumps({"error": str(error)}))
+            told = json.dumps({"value": value})
+        except BaseException as error:  # whatever it is, the others must not wait for what never comes
+            self._tell_the_end(key, error)
             raise
-        _store().set(key, json.dumps({"value": value}))
+        _store().set(key, told)
         return value
+
+    def _tell_the_end(self, key: str, error: BaseException) -> None:
+        """Tell the others, and keep the store, which this process may hold, until they have read it."""
+        kind = "error" if isinstance(error, InputError) else "ended"
+        words = str(error) if kind == "error" else f"{type(error).__name__}: {error}".removesuffix(": ")
+        store, until = _store(), time.monotonic() + _FAREWELL
+        store.set(key, json.dumps({kind: words}))
+        while store.add(f"{key}/read", 0) < self.world - 1 and time.monotonic() < until:
+            time.sleep(_POLL)
 
     def first_then_others(self, subject: str, work: Callable[[bool], T]) -> T:
         """Do ``work(True)`` in the first process and then ``work(False)`` in all others, as `told_by_first` does.
 
         Raises:
             InputError: The first process raised one.
+            FirstEndedError: See `told_by_first`.
         """
         done: list[T] = []
         self.told_by_first(subject, lambda: done.append(work(True)))
@@ -94,10 +114,17 @@ def _store() -> Any:
 
 
 def _wait_for(key: str) -> Any:
-    store = _store()
-    while not store.check([key]):
-        time.sleep(_POLL)
-    told = json.loads(store.get(key))
+    try:
+        store = _store()
+        while not store.check([key]):
+            time.sleep(_POLL)
+        told = json.loads(store.get(key))
+        if "value" not in told:
+            store.add(f"{key}/read", 1)
+    except DistError as error:
+        raise FirstEndedError(f"the first process is gone ({str(error).splitlines()[0]})") from None
     if "error" in told:
         raise InputError(told["error"])
+    if "ended" in told:
+        raise FirstEndedError(f"the first process ended with {told['ended']}")
     return told["value"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import InputError
+from ...core.files import sha256_json
 from ...core.yaml_file import read_yaml
 from ..config import TrainConfig, no_setting
 from ..presets import Preset, load_preset
@@ -47,6 +48,11 @@ class Plan:
     final_seeds: list[int]
     preset: Preset | None
     where: str
+
+    def request(self, fingerprint: str) -> str:
+        """SHA-256 of what decides the sweep's result, on features with this fingerprint."""
+        points = [{"contender": point.contender, "config": spelt_out(point.config)} for point in self.points]
+        return sha256_json({"features": fingerprint, "points": points, "final_seeds": self.final_seeds})
 
 
 def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> Plan:

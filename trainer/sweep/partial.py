@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.environment import versions
-from ...core.errors import InputError
+from ...core.errors import InputError, keeping
 from ...core.files import new_folder, only_writer, read_json, sha256_json, write_json
 from ...models.heads import save_head
 from ..config import TrainConfig
@@ -34,6 +34,11 @@ class Partial:
         return self.folder / f"bank-{sha256_json(self._origin | {'start': start, 'settings': settings})[:16]}"
 
 
+def partial_of(out: Path) -> Path:
+    """The folder of the unfinished sweep to ``out``."""
+    return out.resolve().with_name(f"{out.resolve().name}.partial")
+
+
 @contextmanager
 def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
     """The unfinished sweep beside ``out``, for this process alone.
@@ -41,17 +46,23 @@ def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
     Raises:
         InputError: Another sweep writes it, or something else is in its place.
     """
-    folder = out.resolve().with_name(f"{out.resolve().name}.partial")
+    folder = partial_of(out)
     with only_writer(out, "sweep"):
         folder.mkdir(parents=True, exist_ok=True)
         strange = [path.name for path in folder.iterdir() if not path.name.startswith(("bank-", "."))]
         if strange:
             raise InputError(f"{folder}: is in the way and not an unfinished sweep (holds {strange[0]}); move it away")
         try:
-            yield Partial(folder, fingerprint)
+            with keeping(lambda: _kept(folder)):
+                yield Partial(folder, fingerprint)
         finally:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+
+def _kept(folder: Path) -> str:
+    count = len(list(folder.glob("bank-*/")))
+    return f"{folder} keeps {count} trained banks of heads; the same command goes on from there" * bool(count)
 
 
 def is_finished(path: Path) -> bool:

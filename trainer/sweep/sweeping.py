@@ -10,7 +10,7 @@ from typing import Any
 import torch.distributed
 
 from ...core.errors import InputError
-from ...core.files import check_free, new_folder
+from ...core.files import check_free, new_folder, read_json
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
@@ -19,7 +19,7 @@ from .banks import Trained, banks_of
 from .choosing import chosen_of, repeats, settings_of
 from .contest import hold_contest
 from .grid import Plan, Point, check_criterion, read_plan
-from .partial import Partial, is_finished, open_partial, read_bank, write_bank
+from .partial import Partial, is_finished, open_partial, partial_of, read_bank, write_bank
 from .result import RECORD, Sweep
 from .writing import write_best, write_sweep
 
@@ -64,6 +64,10 @@ def sweep(
     plan = read_plan(config, preset, device)
     points = _resolved(plan, feature_set)
     replace_one = RECORD if overwrite else None
+    if _was_cut(Path(out), plan.request(feature_set.fingerprint)):
+        with open_partial(Path(out), feature_set.fingerprint) as partial:
+            shutil.rmtree(partial.folder)
+        return Sweep.load(out)
     check_free(Path(out), replace=replace_one)
     with open_partial(Path(out), feature_set.fingerprint) as partial:
         heads = _train(points, feature_set, partial)
@@ -77,6 +81,13 @@ def sweep(
             write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
         shutil.rmtree(partial.folder)
     return Sweep.load(out)
+
+
+def _was_cut(out: Path, request: str) -> bool:
+    """Whether this very sweep is in place and only its finished banks were not yet removed."""
+    if not partial_of(out).is_dir() or not (out / RECORD).is_file():
+        return False
+    return read_json(out / RECORD).get("request") == request
 
 
 def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:

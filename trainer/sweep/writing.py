@@ -53,6 +53,7 @@ def write_sweep(
         "format": FORMAT,
         "format_version": 1,
         "features": {"path": str(feature_set.path), "fingerprint": feature_set.fingerprint},
+        "request": plan.request(feature_set.fingerprint),
         "preset": None if plan.preset is None else {"name": plan.preset.name, "source": plan.preset.source},
         "select": spelt_out(heads[0].config)["select"],
         "heads": len(heads),

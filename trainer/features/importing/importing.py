@@ -1,6 +1,5 @@
 """Features that exist already, as a feature set."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ....core.environment import versions
+from ....core.environment import free_memory, versions
 from ....core.errors import InputError
 from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....core.text_file import read_lines
@@ -183,10 +182,10 @@ class Maker:
             unusable: Keep NaN and infinite features too.
 
         Raises:
-            InputError: It would take more than half of the machine's.
+            InputError: It would take more than half of what is free.
         """
         size = len(self.rows.labels) * self.width * np.dtype(self.dtype).itemsize
-        if size > physical_memory() / 2:
+        if size > free_memory() / 2:
             raise InputError(
                 f"{', '.join(self.files)}: {size / 1e9:.1f} GB of features; write them once with headsmith import, and "
                 "load that: it is mapped, not read"
@@ -232,12 +231,6 @@ class Maker:
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-
-
-def physical_memory() -> float:
-    """Bytes of RAM in this machine; infinite where the system does not say."""
-    known = hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(os.sysconf_names)
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if known else float("inf")
 
 
 def _width(chosen: Sequence[Chosen], backbone: dict[str, Any] | None) -> int:

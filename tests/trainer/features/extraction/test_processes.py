@@ -16,7 +16,7 @@ from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
 from headsmith.trainer.features.extraction import filling, membership, shards
 from headsmith.trainer.features.extraction.assembly import elapsed
-from headsmith.trainer.features.launch import Launch
+from headsmith.trainer.features.launch import FirstEndedError, Launch
 
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")
 
@@ -172,8 +172,8 @@ def launched(rank, port, work, log):
     launch = Launch.current()
     try:
         log.put((rank, [launch.told_by_first("pid", lambda: os.getpid()), work(launch, rank)]))
-    except InputError as error:
-        log.put((rank, str(error)))
+    except (InputError, FirstEndedError, LookupError, KeyboardInterrupt) as error:
+        log.put((rank, f"{type(error).__name__}: {error}"))
     time.sleep(0.5)  # the first keeps the store
 
 
@@ -187,11 +187,48 @@ def first_refuses(launch, rank):
     return launch.first_then_others("work", refuse)
 
 
+def first_fails(launch, rank):
+    def fail(first):
+        if not first:
+            raise AssertionError("the second has nothing to begin with")
+        raise LookupError("a fault of ours")
+
+    return launch.first_then_others("work", fail)
+
+
+def first_is_interrupted(launch, rank):
+    def stop(first):
+        raise KeyboardInterrupt
+
+    return launch.first_then_others("work", stop)
+
+
+def first_is_killed(launch, rank):
+    return launch.first_then_others("work", lambda first: os.kill(os.getpid(), signal.SIGKILL))
+
+
 def both_do(launch, rank):
     return launch.first_then_others("work", lambda first: first)
 
 
-@pytest.mark.parametrize(("task", "expected"), [(both_do, (True, False)), (first_refuses, ("no images", "no images"))])
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (both_do, (True, False)),
+        (first_refuses, ("InputError: no images",) * 2),
+        (
+            first_fails,
+            (
+                "LookupError: a fault of ours",
+                "FirstEndedError: the first process ended with LookupError: a fault of ours",
+            ),
+        ),
+        (
+            first_is_interrupted,
+            ("KeyboardInterrupt: ", "FirstEndedError: the first process ended with KeyboardInterrupt"),
+        ),
+    ],
+)
 def test_the_first_process_tells_the_others(context, task, expected, free_port):
     log = context.Queue()
     processes = [context.Process(target=launched, args=(rank, free_port, task, log)) for rank in (1, 0)]
@@ -205,6 +242,18 @@ def test_the_first_process_tells_the_others(context, task, expected, free_port):
         assert (said[0][1], said[1][1]) == expected
     else:
         assert (said[0], said[1]) == expected
+
+
+def test_a_first_process_that_was_killed_ends_the_others(context, free_port):
+    log = context.Queue()
+    processes = [context.Process(target=launched, args=(rank, free_port, first_is_killed, log)) for rank in (1, 0)]
+    for process in processes:
+        process.start()
+    rank, said = log.get(timeout=60)
+    assert rank == 1
+    assert said.startswith("FirstEndedError: the first process is gone")
+    for process in processes:
+        process.join()
 
 
 def test_torchrun(options, tmp_path):
