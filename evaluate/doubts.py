@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from ..core.doubts import AT_CHANCE, NO_ANSWER
 from ..export.bundle.bundle import Bundle
+from ..metrics.chance import like_guesses
 from ..trainer.features.images.samples import split_called
 from .measurement import Measurement
 from .metrics import Summary
@@ -11,19 +13,25 @@ from .metrics import Summary
 DOMINANT, BALANCED = 0.9, 0.5
 
 
-def doubts(summary: Summary, measured: Measurement, trained_on: bool) -> list[str]:
+def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: bool) -> list[str]:
     """Look for what is rarely right.
 
     Args:
         summary: The figures.
         measured: The pass that they come from.
+        chance: Share of the inputs that naming always the same class has right.
         trained_on: Whether the inputs lie in the training split of the classifier's own source.
     """
-    found, classes, top1 = [], summary.num_classes, summary.top.get(1)
+    found, top1 = [], measured.scores.correct()
     if trained_on:
         found.append("the head was trained on these images; measure on others")
-    if top1 is not None and classes > 1 and top1.low <= 1 / classes:
-        found.append(f"chance level: top-1 cannot be told from guessing among {classes} classes")
+    if summary.nan == summary.n:
+        found.append(f"{NO_ANSWER}: every one of {summary.n} inputs has NaN among its logits")
+    elif chance < 1 and like_guesses(int(top1.sum()), len(top1), chance):
+        found.append(
+            f"{AT_CHANCE}: top-1, {top1.mean():.1%}, cannot be told from guessing: the most frequent class, always "
+            f"named, is right for {chance:.1%}"
+        )
     if summary.predicted_share > DOMINANT and summary.label_share is not None and summary.label_share < BALANCED:
         found.append(f"one class takes {summary.predicted_share:.0%} of the predictions")
     if measured.not_finite:

@@ -10,12 +10,13 @@ from ..core.errors import HeadsmithError, InputError, ProviderError
 from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ..export.runtime import Array, Model
+from ..metrics.chance import largest_share
 from ..models.onnx_session import OrtErrors, short_reason
 from .against import TORCH, torch_twin
 from .data import HeldOutData
 from .doubts import doubts, was_trained_on
-from .measurement import measure
-from .metrics import class_table, confused_pairs, reliability, selective, summarize, summarize_groups
+from .measurement import Measurement, measure
+from .metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
 from .reference import flips, judge
 from .result import EvalResult, FailedModel, Setup
 from .results import Predictions, ResultsFolder
@@ -117,7 +118,10 @@ def _measure(
         setup=_setup(candidate, model, data, nodes, options),
         verdict=None,
         against=against,
-        flags=[*suspicions, *doubts(summary, measured, was_trained_on(data.name, candidate.bundle))],
+        flags=[
+            *suspicions,
+            *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
+        ],
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
@@ -150,6 +154,13 @@ def _nodes(candidate: Candidate, model: Model, options: Options) -> dict[str, in
             f"{model.settings['provider']}; allow that with --allow-fallback, or use --provider cpu"
         )
     return nodes_by_provider(session)
+
+
+def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float:
+    """The share of inputs that naming always the same class has right, of the class for which that is most."""
+    if data.sets is not None:
+        return largest_share(data.sets[measured.rows])
+    return summary.label_share or 0.0
 
 
 def _probed(candidate: Candidate, model: Model, data: HeldOutData, index: Array) -> list[str]:

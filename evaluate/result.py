@@ -6,6 +6,7 @@ from typing import Any
 
 from huggingface_hub import repocard_data as hub
 
+from ..core.doubts import are_worthless
 from ..metrics.proportions import Share
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
 from .reference import Flips, Verdict
@@ -121,6 +122,11 @@ class EvalResult:
         for column in columns:
             if not ((column >= -1) & (column < len(self.labels))).all():
                 raise ValueError(f"labels: found {len(self.labels)}, expected one for every class that is named")
+
+    @property
+    def worthless(self) -> bool:
+        """Whether its doubts say that the answers are no better than guesses."""
+        return are_worthless(self.flags)
 
     @property
     def n(self) -> int:

@@ -1,23 +1,26 @@
 """What makes a fitted head doubtful, in words."""
 
-from scipy.special import bdtr, bdtrc
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.special import bdtr
 from torch import Tensor
 
+from ..core.doubts import AT_CHANCE
+from ..metrics.chance import chance, commonest, like_guesses
 from .criterion import chance_loss
 from .feature_size import TINY, column_size
 from .features.feature_set import FeatureSet
 from .features.images.samples import listed
-from .features.inspection.splits import shared_ids, unanswered
+from .features.inspection.splits import few_rows, shared_ids, unanswered
 from .fitting import Fitted
 
-# A head whose top-1 guessing would reach so often is at chance level.
-CHANCE = 0.01
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
 # Columns of a network's features, or of pixels, deviate up to ten times as much as their median.
 SCALES, OFFSET, SAMPLE = 100, 6, 1000
 # A test split on which so small a share of the validation accuracy is left is another kind of data.
-UNLIKE = 0.5
+UNLIKE, RARELY = 0.5, 0.01
 # With fewer epochs the first may be the best by chance.
 MANY = 5
 
@@ -33,13 +36,14 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
     found = (
         _diverged(fitted),
         _useless(fitted, classes),
-        _at_chance(fitted, classes),
+        _at_chance(fitted, feature_set),
         _first_epoch(fitted),
         _unlike(fitted),
         _scales(fitted, feature_set.arrays("train")[0]),
         _offset(fitted, feature_set.arrays("train")[0]),
         _tiny(fitted, feature_set.arrays("train")[0]),
         _leak(feature_set),
+        _few(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
     return [*filter(None, found), *(f"{split}: {rows}" for split, rows in lost.items())]
@@ -65,16 +69,33 @@ def _useless(fitted: Fitted, num_classes: int) -> str:
     )
 
 
-def _at_chance(fitted: Fitted, num_classes: int) -> str:
+def _at_chance(fitted: Fitted, feature_set: FeatureSet) -> str:
+    split = "val" if fitted.val else "test"
     scores = fitted.val or fitted.test
     if not scores:
         return ""
-    hits = round(scores["top1"] * scores["n"])
-    if bdtrc(hits - 1, scores["n"], 1 / num_classes) < CHANCE:  # so many hits or more, by guessing
+    doubt = at_chance(scores, feature_set, split)
+    return doubt and (
+        f"{AT_CHANCE}: {doubt}; try another --learning-rate, --loss softmax, or `headsmith inspect` for the features"
+    )
+
+
+def at_chance(scores: Mapping[str, Any], feature_set: FeatureSet, split: str) -> str:
+    """What is doubtful of a top-1 that naming always the most frequent training class would reach; else nothing.
+
+    Args:
+        scores: ``top1`` and ``n`` of a head.
+        feature_set: Where the rows are from.
+        split: The rows that were judged.
+    """
+    guess = commonest(feature_set.arrays("train")[1].numpy())
+    level = chance(guess, feature_set.arrays(split)[1].numpy())
+    if not like_guesses(round(scores["top1"] * scores["n"]), scores["n"], level):
         return ""
+    what = "the most frequent class" if len(guess) == 1 else f"one of the {len(guess)} most frequent classes"
     return (
-        f"chance level: validation top-1 cannot be told from guessing among {num_classes} classes; try another "
-        "--learning-rate, --loss softmax, or `headsmith inspect` for the features"
+        f"{split} top-1, {scores['top1']:.1%}, cannot be told from guessing: {what} of the training rows, always "
+        f"named, is right for {level:.1%}"
     )
 
 
@@ -96,7 +117,7 @@ def _unlike(fitted: Fitted) -> str:
         return ""
     val, test = fitted.val["top1"], fitted.test["top1"]
     hits = round(test * fitted.test["n"])
-    if bdtr(hits, fitted.test["n"], UNLIKE * val) >= CHANCE:  # so few hits or fewer, with that share
+    if bdtr(hits, fitted.test["n"], UNLIKE * val) >= RARELY:  # so few hits or fewer, with that share
         return ""
     return (
         f"test is unlike val: top-1 {test:.1%} where validation has {val:.1%}; see with `headsmith inspect` whether "
@@ -157,3 +178,8 @@ def _leak(feature_set: FeatureSet) -> str:
         f"leak: {len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take "
         "them out of all but one"
     )
+
+
+def _few(feature_set: FeatureSet) -> str:
+    found = few_rows(feature_set.columns["train"], feature_set.manifest)
+    return found and f"few: {found}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from ..core.doubts import are_worthless
 from ..core.errors import InputError
 from ..core.files import read_json, sha256_file
 from ..models.heads import Head, load_head
@@ -43,6 +44,11 @@ class Run:
         """The names of the classes, in the order of the logits."""
         names: list[str] = self.record["class_names"]
         return names
+
+    @property
+    def worthless(self) -> bool:
+        """Whether its doubts say that the head is no better than guesses."""
+        return are_worthless(self.record["doubts"])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .app import app
-from .shared import ImageColumn, Json, LabelColumn, Preprocessing, Provider, Strict, Threads
+from .shared import ImageColumn, Json, LabelColumn, Preprocessing, Provider, Strict, Threads, end_with
 
 UNMEASURED = 1
 
@@ -75,7 +75,10 @@ def evaluate(
     strict: Strict = False,
     json: Json = False,
 ) -> None:
-    """Measure classifiers as they are deployed, on one held-out set; status 1 where one could not be measured."""
+    """Measure classifiers as they are deployed, on one held-out set.
+
+    Status 1 where one could not be measured, 4 where the answers of one are no better than guesses.
+    """
     from ..evaluate import evaluate_classifiers
     from ..show_results import show_results
 
@@ -106,3 +109,4 @@ def evaluate(
     show_results(results, json)
     if results.failed:
         raise typer.Exit(UNMEASURED)
+    end_with(any(result.worthless for result in results))

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..core.doubts import STATUS
+
 Bundle = Annotated[
     str, typer.Argument(help="Bundle that `headsmith export` made, or hf:USER/REPO on the Hugging Face hub.")
 ]
@@ -30,3 +32,9 @@ Layer = Annotated[
 DropBackground = Annotated[
     bool, typer.Option("--drop-background/--keep-background", help="The first output of an ONNX file is no class.")
 ]
+
+
+def end_with(worthless: bool) -> None:
+    """End with the status of a result that says nothing, where that is so."""
+    if worthless:
+        raise typer.Exit(STATUS)

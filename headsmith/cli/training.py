@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .app import app
-from .shared import Json, Out, Overwrite
+from .shared import Json, Out, Overwrite, end_with
 
 
 def _weights(text: str, flag: str) -> tuple[float, ...]:
@@ -104,7 +104,7 @@ def train(
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's curves.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Train a head on a feature set."""
+    """Train a head on a feature set; status 4 where it is no better than guesses."""
     settings = {
         "loss": loss,
         "p_k": None if p_k is None else _weights(p_k, "--p-k"),
@@ -140,18 +140,18 @@ def train(
     from ..trainer import train as run
 
     given: Any = {name: value for name, value in settings.items() if value is not None}
-    show_run(
-        run(
-            features,
-            out=out,
-            preset=preset,
-            config=config,
-            gpu_memory=gpu_memory,
-            tensorboard=tensorboard,
-            overwrite=overwrite,
-            **given,
-        )
+    made = run(
+        features,
+        out=out,
+        preset=preset,
+        config=config,
+        gpu_memory=gpu_memory,
+        tensorboard=tensorboard,
+        overwrite=overwrite,
+        **given,
     )
+    show_run(made)
+    end_with(made.worthless)
 
 
 @app.command()
@@ -172,8 +172,10 @@ def sweep(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Train a grid of heads side by side, and keep the best on validation."""
+    """Train a grid of heads side by side, keep the best on validation; status 4 where it is no better than guesses."""
     from ..show_sweep import show_sweep
     from ..trainer.sweep import sweep as run
 
-    show_sweep(run(features, out=out, config=config, preset=preset, device=device, overwrite=overwrite), json)
+    made = run(features, out=out, config=config, preset=preset, device=device, overwrite=overwrite)
+    show_sweep(made, json)
+    end_with(made.worthless)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from split_features import feature_set, small
 
-from headsmith.trainer import FeatureSet, train
+from headsmith.trainer import FeatureSet, inspect_features, train
 from headsmith.trainer.fitting.selection import Selection
 
 QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
@@ -81,6 +81,42 @@ def test_a_head_at_chance_level_is_doubted(tmp_path):
     noise = feature_set(generator.normal(size=(300, 4)), generator.integers(5, size=300), classes=5)
     run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
     assert "chance level" in run.record["doubts"][0]
+
+
+@pytest.mark.parametrize(
+    ("shares", "head"),
+    [((0.64, *[0.04] * 9), "linear"), ((0.64, *[0.04] * 9), "norm_linear"), ((0.9, 0.05, 0.05), "linear")],
+)
+def test_noise_with_a_frequent_class_is_at_chance_level(tmp_path, shares, head):
+    """Guessing among equal classes is right for 10 % and 33 %, naming always the first class for 64 % and 90 %."""
+    generator = np.random.default_rng(0)
+    labels = generator.choice(len(shares), 1500, p=shares)
+    noise = feature_set(generator.normal(size=(1500, 16)), labels, classes=len(shares))
+    run = train(noise, out=tmp_path / "run", head=head, epochs=20, learning_rate=0.05, device="cpu")
+    assert run.record["results"]["val"]["top1"] > 1.5 / len(shares)
+    [doubt] = [doubt for doubt in run.record["doubts"] if doubt.startswith("chance level: val top-1")]
+    largest = (noise.arrays("val")[1] == 0).double().mean()
+    assert f"always named, is right for {largest:.1%}" in doubt
+    assert run.worthless
+
+
+def test_a_head_that_knows_frequent_and_rare_classes_is_not_at_chance_level(tmp_path):
+    generator = np.random.default_rng(0)
+    labels = generator.choice(4, 1500, p=(0.7, 0.1, 0.1, 0.1))
+    rows = feature_set(np.eye(4)[labels] + generator.normal(0, 0.4, (1500, 4)), labels, classes=4)
+    run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.05, device="cpu")
+    assert not run.worthless
+    assert run.record["doubts"] == []
+
+
+def test_classes_with_one_or_two_training_rows_are_named(tmp_path):
+    labels = {"train": [0, 1, 2] * 60 + [3, 4, 4, 5, 5, 5], "val": [0, 1, 2, 3] * 9, "test": [0, 1, 2, 3] * 9}
+    names = ["ant", "bee", "cat", "dog", "eel", "fox"]
+    rows = FeatureSet.from_arrays({name: np.eye(6)[one] for name, one in labels.items()}, labels, class_names=names)
+    run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu")
+    few = "2 of 6 classes have one or two training rows: dog (1), eel (2)"
+    assert f"few: {few}" in run.record["doubts"]
+    assert few in inspect_features(rows).warnings
 
 
 def test_ids_in_two_splits_are_doubted(digits, tmp_path):

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from ..config import TrainConfig
 from ..criterion import chance_loss
-from ..doubts import USELESS
+from ..doubts import USELESS, at_chance
+from ..features.feature_set import FeatureSet
 from ..plain import is_number
 from ..unread import unread
 from .banks import Trained
@@ -21,11 +22,15 @@ Finding = dict[str, str]
 
 
 def findings_of(
-    heads: Sequence[Trained], settings: Sequence[Setting], contest: Contest, asked: Sequence[Point], num_classes: int
+    heads: Sequence[Trained],
+    settings: Sequence[Setting],
+    contest: Contest,
+    asked: Sequence[Point],
+    feature_set: FeatureSet,
 ) -> list[Finding]:
     """The doubts about a sweep.
 
-    Their codes are ``diverged``, ``useless``, ``edge``, ``no-baseline``, ``baseline-best``, ``no-test``,
+    Their codes are ``diverged``, ``useless``, ``chance``, ``edge``, ``no-baseline``, ``baseline-best``, ``no-test``,
     ``noise`` and ``overfit``.
 
     Args:
@@ -33,15 +38,22 @@ def findings_of(
         settings: Their settings.
         contest: Who won.
         asked: The heads as the sweep file asks for them, whose defaults are still open: they say what varies.
-        num_classes: C.
+        feature_set: What they were trained on.
 
     Returns:
         For each a ``code`` and a ``message``.
     """
-    useless = _useless(contest, num_classes)
+    useless = _useless(contest, len(feature_set.class_names))
     no_higher = {"learning_rate"} if useless else set()
     edges = _edges(settings, contest, asked, no_higher)
-    return [*_diverged(heads), *useless, *edges, *_noise(contest), *_overfit(contest)]
+    return [
+        *_diverged(heads),
+        *useless,
+        *_at_chance(contest, feature_set),
+        *edges,
+        *_noise(contest),
+        *_overfit(contest),
+    ]
 
 
 def _diverged(heads: Sequence[Trained]) -> list[Finding]:
@@ -62,6 +74,11 @@ def _useless(contest: Contest, num_classes: int) -> list[Finding]:
         f"change learning_rate (now {head.config.step_size:g}), or train for more epochs"
     )
     return [_finding("useless", message)]
+
+
+def _at_chance(contest: Contest, feature_set: FeatureSet) -> list[Finding]:
+    doubt = at_chance(contest.winner.setting.best.val, feature_set, "val")
+    return [_finding("chance", f"the winner's {doubt}")] if doubt else []
 
 
 def _edges(settings: Sequence[Setting], contest: Contest, asked: Sequence[Point], no_higher: set[str]) -> list[Finding]:

@@ -43,6 +43,11 @@ class Sweep:
         """What makes the result doubtful, each a ``code`` and a ``message``."""
         return list(self.record["findings"])
 
+    @property
+    def worthless(self) -> bool:
+        """Whether the winner is no better than guesses."""
+        return any(finding["code"] == "chance" for finding in self.findings)
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Open a finished sweep.

@@ -66,7 +66,7 @@ def write_sweep(
             "split": "test" if contest.tested else None,
             "tests": {one.name: one.tests for one in contest.contenders if one.tests},
         },
-        "findings": findings_of(heads, settings, contest, plan.points, len(feature_set.class_names)),
+        "findings": findings_of(heads, settings, contest, plan.points, feature_set),
         "settings": by_setting,
         "seconds": round(seconds, 3),
         "device": describe_device(torch.device(heads[0].config.device)),

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import binomtest
 
 from headsmith.core.errors import InputError
-from headsmith.trainer import TrainConfig
+from headsmith.trainer import FeatureSet, TrainConfig
 from headsmith.trainer.sweep.banks import Trained
 from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.contest import Contender, Contest
@@ -41,9 +41,19 @@ def contest(heads, train=0.5, tested=True, **tests) -> Contest:
     return Contest(contenders, baseline.contender if baseline else None, tested, {"top1": train})
 
 
+def rows(score):
+    """Ten classes; the first, the most frequent in training, has so many of a hundred validation rows."""
+    labels = {"train": np.arange(11) % 10, "val": np.where(np.arange(100) < 100 * score, 0, 1 + np.arange(100) % 9)}
+    labels["test"] = labels["val"]
+    return FeatureSet.from_arrays({name: np.eye(10)[one] for name, one in labels.items()}, labels)
+
+
+BALANCED = rows(0.1)
+
+
 def findings(heads, train=0.5, asked=None, tested=True, **tests):
     points = [head.point for head in heads] if asked is None else asked
-    return findings_of(heads, settings_of(heads), contest(heads, train, tested, **tests), points, num_classes=10)
+    return findings_of(heads, settings_of(heads), contest(heads, train, tested, **tests), points, BALANCED)
 
 
 def codes(heads, train=0.5, **tests):
@@ -186,8 +196,15 @@ def test_a_winner_as_good_as_cross_entropy_is_told_from_it_in_one_sweep_of_twent
         tests = adjusted([paired_tests(own, ranks[-1], 100) for own in ranks[:-1]] + [{}])
         rows = zip(chosen, ranks, tests, strict=True)
         held = Contest([Contender(*one[:1], [], *one[1:]) for one in rows], "softmax", True, {"top1": 0.6})
-        told += "noise" not in {found["code"] for found in findings_of(heads, [], held, [], 100)}
+        told += "noise" not in {found["code"] for found in findings_of(heads, [], held, [], BALANCED)}
     assert told / sweeps <= 0.05 + 2 * (0.05 * 0.95 / sweeps) ** 0.5
+
+
+@pytest.mark.parametrize(("frequent", "expected"), [(0.7, ["chance"]), (0.5, [])])
+def test_a_winner_that_naming_the_most_frequent_class_would_equal(frequent, expected):
+    heads = [trained(0.7)]
+    found = findings_of(heads, settings_of(heads), contest(heads, 0.7), [], rows(frequent))
+    assert [finding["code"] for finding in found] == expected
 
 
 def test_a_baseline_that_nobody_beats():

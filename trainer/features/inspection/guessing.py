@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, binom
 
+from ....metrics.chance import LEVEL, chance, guessing_p
+
 Array = np.ndarray[Any, Any]
-LEVEL = 0.01
 # A classifier that goes this part of the way from guessing to all that it can know would be found out so surely.
 LIFT, POWER = 0.2, 0.99
 
@@ -54,10 +55,8 @@ def compare(predicted: Array, expected: Array, known: Array) -> Guessing:
         expected: ``(N,)`` int64.
         known: The classes that can be predicted at all.
     """
-    n, classes = len(expected), 1 + max(predicted.max(), expected.max())
-    often = [np.bincount(labels, minlength=classes) / n for labels in (predicted, expected)]
-    hits, chance = int((predicted == expected).sum()), min(1.0, float(often[0] @ often[1]))
-    reach, p_value = float(np.isin(expected, known).mean()), float(binom.sf(hits - 1, n, chance))
+    n, hits, level = len(expected), int((predicted == expected).sum()), chance(predicted, expected)
+    reach = float(np.isin(expected, known).mean())
     surely = float(beta.ppf(LEVEL, hits, n - hits + 1)) if hits else 0.0  # the bound of Clopper and Pearson
-    lift = max(0.0, surely - chance) / (reach - chance) if reach > chance else 0.0
-    return Guessing(n, hits / n, chance, reach, p_value, lift)
+    lift = max(0.0, surely - level) / (reach - level) if reach > level else 0.0
+    return Guessing(n, hits / n, level, reach, guessing_p(hits, n, level), lift)

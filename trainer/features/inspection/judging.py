@@ -9,6 +9,7 @@ from ..images.samples import listed
 from .magnitudes import TIMES
 from .neighbours import Neighbours
 from .report import Inspection, SplitReport
+from .splits import few_rows
 
 # Less than this share of a split moves its accuracy by less than chance does.
 SPOILT_SHARE = 0.01
@@ -39,6 +40,8 @@ def judge(
         (problems if lost.share > SPOILT_SHARE else warnings).append(f"{split}: {lost}")
     if "train" not in found.splits or sum(map(bool, found.splits["train"].histogram.values())) < 2:
         problems.append("train: fewer than two classes have rows")
+    if "train" in columns and (few := few_rows(columns["train"], manifest)):
+        warnings.append(few)
     if found.empty_classes:
         warnings.append(f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}")
     for report in found.splits.values():

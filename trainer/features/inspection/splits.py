@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow.compute as pc
 
 from ..columns import Columns
 from ..images.samples import listed
+
+FEW = 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,25 @@ def unanswered(columns: Mapping[str, Columns], class_names: Sequence[str]) -> di
                 count, count / len(columns[split].labels), [class_names[label] for label in lost.tolist()]
             )
     return found
+
+
+def few_rows(train: Columns, manifest: Mapping[str, Any]) -> str:
+    """Which classes have one or two training rows, in words, the rarest first; nothing where none has.
+
+    Args:
+        train: The training split.
+        manifest: Of the feature set.
+    """
+    class_names, views = manifest["class_names"], max(1, len(manifest.get("views", ())))
+    counts = -(-_counts(train, len(class_names)) // views)
+    rare = [label for label in np.argsort(counts, kind="stable").tolist() if 0 < counts[label] <= FEW]
+    if not rare:
+        return ""
+    names, rows = (
+        listed([f"{class_names[label]} ({counts[label]})" for label in rare]),
+        "images" if views > 1 else "rows",
+    )
+    return f"{len(rare)} of {len(class_names)} classes have one or two training {rows}: {names}"
 
 
 def _counts(columns: Columns, classes: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
