@@ -43,6 +43,7 @@ GPU_SHAPES = (
 )
 CPU_SHAPES = (Shape(512, 1000, torch.float32, 16),)
 P_K = [0.5, 0.0, 0.0, 0.0, 0.5]
+MODE = "sm"  # difftopk's
 
 
 class Inputs:
@@ -79,8 +80,9 @@ class Inputs:
 
         def run(i: int) -> object:
             copies.extend(x.detach().clone().requires_grad_() for x in self.logits[len(copies) :])
-            options = {"p_k": p_k, "method": method, "m": m, "reduction": "none", "impl": "triton", "inplace": True}
-            return torch.autograd.grad(topk_cross_entropy(copies[i], self.labels[i], **options), copies[i], ones)
+            options = {"p_k": p_k, "method": method, "m": m, "top1_mode": MODE, "impl": "triton"}
+            losses = topk_cross_entropy(copies[i], self.labels[i], reduction="none", inplace=True, **options)
+            return torch.autograd.grad(losses, copies[i], ones)
 
         return run
 
@@ -127,7 +129,7 @@ def steps(shape: Shape, inputs: Inputs, device: str) -> Iterator[tuple[str, Step
             def ours(
                 logits: Tensor, labels: Tensor, method: str = method, p_k: list[float] = p_k, impl: str = impl
             ) -> Tensor:
-                return topk_cross_entropy(logits, labels, p_k=p_k, method=method, m=shape.m, impl=impl)
+                return topk_cross_entropy(logits, labels, p_k=p_k, method=method, m=shape.m, top1_mode=MODE, impl=impl)
 
             yield f"ours, {impl}, {method}", inputs.step(ours), impl == "triton"
             if impl == "triton" and method == "neuralsort":

@@ -40,7 +40,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's.
         distribution: Of a sorting network's comparators.
         art_lambda: The lambda of the distribution ``logistic_phi``.
-        top1_mode: How top-1 enters: ``sm``, ``smce`` or ``sort``.
+        top1_mode: How top-1 enters: ``smce``, ``sm`` or ``sort``.
         softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
         label_smoothing: Share of the cross-entropy with uniform targets.
         head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.

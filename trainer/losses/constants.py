@@ -10,7 +10,7 @@ _CACHE: dict[tuple[Hashable, torch.device], list[Tensor]] = {}
 
 
 def on_device(
-    key: Hashable, values: Sequence[Sequence[Any]], device: torch.device, dtype: torch.dtype = torch.int64
+    key: Hashable, values: Sequence[Any], device: torch.device, dtype: torch.dtype = torch.int64
 ) -> list[Tensor]:
     """Each of `values` as a tensor on `device`; copied once, so that later calls do not wait for the device."""
     if torch.compiler.is_compiling():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .targets import is_soft
+from .targets import is_soft, sound_shares
 
 LEFT_OUT = -(2**31)
 
@@ -24,8 +24,10 @@ def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_
 
     Returns:
         labels (B, L) int64 and shares (B, L): equal shares of integer labels that are not ignored, a soft target's own
-        shares, each times its class weight; 0 fills up.
+        shares, each times its class weight; 0 fills up. Soft targets that are negative or infinite become NaN.
     """
+    if is_soft(labels):
+        labels = labels.where(sound_shares(labels), torch.nan)
     if is_soft(labels) and torch.compiler.is_compiling():
         columns, shares = torch.arange(num_classes, device=labels.device).expand_as(labels), labels
     elif is_soft(labels):

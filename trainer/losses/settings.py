@@ -49,7 +49,7 @@ class Settings:
         softsort_power: exponent of SoftSort's distance, above 0.
         sinkhorn_iterations: at most this many Sinkhorn iterations, at least 1.
         sinkhorn_tolerance: a row stops once its potentials move less than this.
-        top1_mode: `sort`, `sm` or `smce`.
+        top1_mode: `smce`, `sm` or `sort`.
         softmax_over: `candidates` or `classes`.
         floor: added inside the logarithm, in [0, 0.5); 1e-7 is what difftopk does, 0 works in the log domain.
         impl: `auto`, `torch` or `triton`.
@@ -63,7 +63,7 @@ class Settings:
     softsort_power: float = 1.0
     sinkhorn_iterations: int = 10
     sinkhorn_tolerance: float = 1e-6
-    top1_mode: str = "sm"
+    top1_mode: str = "smce"
     softmax_over: str = "candidates"
     floor: float = 0.0
     impl: str = "auto"
@@ -91,6 +91,11 @@ class Settings:
     def candidates(self, num_classes: int) -> int:
         """The number of candidates of a row with `num_classes` classes."""
         return num_classes if self.m is None or num_classes < self.m else self.m
+
+    @property
+    def beta_by_row(self) -> bool:
+        """Whether the inverse temperature follows from the number of a row's classes that are not masked."""
+        return self.method == "sinkhorn" and self.m is None and self.inverse_temperature is None
 
     def beta(self, m: int) -> float:
         """The inverse temperature for rows of m candidates."""

@@ -50,7 +50,7 @@ def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.devi
 
     Raises:
         TypeError: labels of a type other than integers (or floating, for soft targets).
-        ValueError: wrong shape, or another device than the logits'.
+        ValueError: wrong shape, another device than the logits', or a soft target that is negative, NaN or infinite.
         IndexError: a label outside 0..C-1 that is not `ignore_index`.
     """
     if not isinstance(labels, Tensor):
@@ -67,8 +67,26 @@ def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.devi
         )
     if labels.device != device:
         raise ValueError(f"labels are on {labels.device} and logits on {device}, expected one device")
-    if labels.device.type == "cpu" and not torch.compiler.is_compiling() and not is_soft(labels):
-        _check_range(labels, num_classes, ignore_index)
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling():
+        if is_soft(labels):
+            _check_shares(labels)
+        else:
+            _check_range(labels, num_classes, ignore_index)
+
+
+def sound_shares(labels: Tensor) -> Tensor:
+    """Which soft targets (B, C) are finite and not negative."""
+    return (labels >= 0) & (labels < torch.inf)
+
+
+def _check_shares(labels: Tensor) -> None:
+    sound = sound_shares(labels)
+    if not sound.all():
+        row, column = (~sound).nonzero()[0].tolist()
+        raise ValueError(
+            f"labels hold {labels[row, column].item():g} for class {column} in row {row}, expected soft targets that "
+            "are finite and not negative"
+        )
 
 
 def _check_range(labels: Tensor, num_classes: int, ignore_index: int) -> None:

@@ -27,7 +27,7 @@ def topk_cross_entropy(
     softsort_power: float = 1.0,
     sinkhorn_iterations: int = 10,
     sinkhorn_tolerance: float = 1e-6,
-    top1_mode: str = "sm",
+    top1_mode: str = "smce",
     softmax_over: str = "candidates",
     floor: float = 0.0,
     weight: Tensor | None = None,
@@ -67,7 +67,8 @@ def topk_cross_entropy(
 
     Raises:
         ValueError: an argument outside its range, shapes or devices that do not fit.
-        IndexError: a label out of range on the CPU; on a GPU its loss is NaN, because a check would wait for it.
+        IndexError: a label out of range on the CPU; on a GPU, and in a compiled graph, its loss is NaN, because a check
+            would wait for it. The same goes for soft targets that are negative, NaN or infinite, a ValueError.
         TypeError: logits that are not floating, labels that are not integers or soft targets.
     """
     settings = Settings(
@@ -121,7 +122,7 @@ class TopKCrossEntropy(nn.Module):
         softsort_power: exponent of SoftSort's distance, above 0.
         sinkhorn_iterations: at most this many Sinkhorn iterations.
         sinkhorn_tolerance: a row stops once no potential moves by more than this.
-        top1_mode: `sm` takes k = 1 from a softmax inside the logarithm, `smce` from a separate cross-entropy, `sort`
+        top1_mode: `smce` takes k = 1 from a separate cross-entropy, `sm` from a softmax inside the logarithm, `sort`
             from the relaxation like every other k.
         softmax_over: `candidates` (the authors' package) or `classes` (the paper's text).
         floor: e of log(p (1 - 2 e) + e), 1e-7 in the authors' package; 0 works in the log domain and keeps the gradient
@@ -155,7 +156,7 @@ class TopKCrossEntropy(nn.Module):
         softsort_power: float = 1.0,
         sinkhorn_iterations: int = 10,
         sinkhorn_tolerance: float = 1e-6,
-        top1_mode: str = "sm",
+        top1_mode: str = "smce",
         softmax_over: str = "candidates",
         floor: float = 0.0,
         weight: Tensor | None = None,

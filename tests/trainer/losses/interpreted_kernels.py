@@ -181,6 +181,31 @@ def test_masked_classes(options, softmax_over):
     assert (gradient[logits.isinf()] == 0).all()
 
 
+@pytest.mark.parametrize("options", RELAXATIONS[1:], ids=lambda options: "-".join(options.values()))
+@pytest.mark.parametrize("m", [6, None])
+def test_rows_with_masks_of_their_own(monkeypatch, options, m):
+    """As without the masked columns: the reference of each row alone, of which only the finite scores are given."""
+    monkeypatch.setattr(launch, "PAIRED_ROWS", 1)
+    logits, _ = batch(5, 35)
+    for row, left in enumerate([1, 2, 3, 5, 34]):
+        logits[row, logits[row].argsort()[: 35 - left]] = -torch.inf
+    labels = logits.argsort(descending=True)[:, 0].clone()
+    labels[3] = logits[3].argsort(descending=True)[2]
+    options = options | {"m": m, "reduction": "none", "top1_mode": "sort"}
+    options |= {"sinkhorn_iterations": 3}
+    p_k = [0.0, 0.0, 1.0]
+    loss, gradient = with_gradient(logits, labels, "triton", p_k=p_k, **options)
+    for row in range(2, 5):
+        kept = logits[row].isfinite()
+        alone = logits[row : row + 1, kept]
+        at = kept[: labels[row]].sum()[None]
+        expected_loss, expected = with_gradient(alone, at, "torch", p_k=p_k, **options)
+        torch.testing.assert_close(loss[row : row + 1], expected_loss, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(gradient[row, kept], expected[0], rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(loss[:2], torch.zeros(2), rtol=0, atol=1e-5)
+    assert (gradient[logits.isinf()] == 0).all()
+
+
 def test_gradient_twice():
     logits, labels = batch(3, 37)
     logits.requires_grad_()

@@ -125,6 +125,35 @@ def test_labels(method, labels, error, parts):
     assert_message(excinfo, *parts)
 
 
+LOSSES = [
+    topk_cross_entropy,
+    lambda logits, labels: topk_cross_entropy(logits, labels, label_smoothing=0.1),
+    lambda logits, labels: linear_topk_cross_entropy(logits, torch.eye(7), None, labels),
+    TopKCrossEntropy(method="softmax"),
+    SmoothTopKLoss(k=1),
+    TopKEntropyLoss(k=2),
+]
+
+
+@pytest.mark.parametrize("share", [-0.5, -1e-9, NAN, torch.inf, -torch.inf])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_soft_targets_that_are_no_shares(loss, share):
+    targets = torch.full((4, 7), 1 / 7)
+    targets[2, 3] = share
+    with pytest.raises(ValueError) as excinfo:
+        loss(LOGITS, targets)
+    assert_message(excinfo, f"labels hold {share:g} for class 3 in row 2", "not negative")
+    assert loss(LOGITS, torch.zeros(4, 7)) == 0
+
+
+@pytest.mark.parametrize("share", [-0.5, NAN, torch.inf])
+def test_a_compiled_graph_makes_rows_of_such_targets_nan(share):
+    targets = torch.full((4, 7), 1 / 7)
+    targets[2, 3] = share
+    loss = torch.compile(topk_cross_entropy, fullgraph=True, backend="aot_eager")
+    assert loss(LOGITS, targets, reduction="none").isnan().tolist() == [False, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("logits", "error", "parts"),
     [

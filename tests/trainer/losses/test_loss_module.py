@@ -133,7 +133,7 @@ def test_asking_for_what_cannot_run_is_an_error():
 def test_description_has_every_option():
     loss = TopKCrossEntropy(p_k=[0.5, 0.5], method="odd_even", m=7)
     text = repr(loss)
-    for option in ("p_k=[0.5, 0.5]", "method='odd_even'", "m=7", "distribution='logistic_phi'", "top1_mode='sm'"):
+    for option in ("p_k=[0.5, 0.5]", "method='odd_even'", "m=7", "distribution='logistic_phi'", "top1_mode='smce'"):
         assert option in text
     for option in ("softmax_over='candidates'", "art_lambda=0.5", "floor=0.0", "reduction='mean'", "ignore_index=-100"):
         assert option in text

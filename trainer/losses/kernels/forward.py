@@ -13,8 +13,6 @@ from .pairwise import neuralsort, neuralsort_gradient, softsort, softsort_gradie
 from .selection import group_maxima, take_highest
 from .sinkhorn import sinkhorn_backward, sinkhorn_forward, sinkhorn_kernels, squash
 
-MASKED_GAP = tl.constexpr(1e3)
-
 
 @triton.jit
 def _label_softmax(scores, shifted_label, finite, label_score, log_sum, OVER_CLASSES: tl.constexpr):
@@ -111,12 +109,9 @@ def forward_kernel(
     label_score = tl.load(row_ptrs + label, mask=present, other=0.0).to(tl.float32)
     top1 = tl.load(p_k_ptrs, mask=present, other=0.0).to(tl.float32)
     if METHOD == "neuralsort" or METHOD == "softsort":
-        rank = tl.arange(0, RANKS)
+        weights = rank_weights(p_k_ptrs, tl.arange(0, RANKS)[None, :], K, 0 if MODE == "sort" else 1, RANKS)
     elif METHOD == "sinkhorn":
-        rank = lane
-    else:
-        rank = m - 1 - lane
-    weights = rank_weights(p_k_ptrs, rank, K, 0 if MODE == "sort" else 1, RANKS)
+        weights = rank_weights(p_k_ptrs, lane[None, :], K, 0 if MODE == "sort" else 1, RANKS)
     scores, columns = take_highest(
         row_ptrs, present, heads, head_columns, label, label_score, m, C, WIDE, VECTOR, GROUP, M
     )
@@ -153,6 +148,7 @@ def forward_kernel(
         flat = _only(scores)
         own = _only(shifted)
         count = _only(count)
+        beta = tl.where(beta > 0, beta, 10.0 * tl.maximum(count - 1, 1))
         scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * scratch_stride
         squashed, centred, inverse = squash(flat, lane, count)
         own_squashed = tl.sum(squashed * one_hot, axis=0)
@@ -183,22 +179,23 @@ def forward_kernel(
         )[None, :]
     else:
         scratch = scratch_ptr + row[:, None] * scratch_stride
-        lowest = tl.min(scores, axis=1) - MASKED_GAP
-        wires = tl.where(finite | (inside == 0), scores, lowest[:, None])
+        used = tl.maximum(count, 1)[:, None]
+        codes = codes_ptr + (m - used) * (layers * M) + lane[None, :]
+        weights = rank_weights(p_k_ptrs, used - 1 - lane[None, :], K, 0 if MODE == "sort" else 1, RANKS)
         if LAYERS > 0:
             logs, saved_scores, saved_logs = network_small(
-                wires, lane, codes_ptr, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
+                scores, lane, codes, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
             )
         else:
-            logs = network_large(wires, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, ROWS, M)
+            logs = network_large(scores, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION, ROWS, M)
         loss, by_rank, by_softmax = objective(logs, weights, top1, log_softmax, floor, MODE, FLOORED)
         if LAYERS > 0:
             gradient = network_small_back(
-                by_rank, lane, codes_ptr, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
+                by_rank, lane, codes, saved_scores, saved_logs, beta, art_lambda, DISTRIBUTION, LAYERS, ROWS, M
             )
         else:
             gradient = network_large_back(
-                by_rank, lane, scratch, codes_ptr, layers, beta, art_lambda, DISTRIBUTION, ROWS, M
+                by_rank, lane, scratch, codes, layers, beta, art_lambda, DISTRIBUTION, ROWS, M
             )
 
     gradient += by_softmax[:, None] * (one_hot[None, :] - softmax)

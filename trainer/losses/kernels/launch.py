@@ -4,12 +4,13 @@ from functools import cache
 from math import gcd
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import triton
 from torch import Tensor
 
 from ..constants import on_device
-from ..relaxations.networks import network
+from ..relaxations.networks import codes_by_count
 from ..settings import NETWORKS
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel
@@ -23,7 +24,10 @@ SCATTERED = 1024
 
 
 class Options(NamedTuple):
-    """What a loss is, beside its tensors; fields as in `Settings` and `topk_cross_entropy`."""
+    """What a loss is, beside its tensors; fields as in `Settings` and `topk_cross_entropy`.
+
+    `beta` is the inverse temperature, 0 where each row's follows from how many of its classes are not masked.
+    """
 
     method: str
     m: int
@@ -56,21 +60,8 @@ class _Plan(NamedTuple):
     rows: int
     layers: int
     scratch: int
-    codes: list[int]
+    codes: np.ndarray | None
     constants: dict[str, Any]
-
-
-@cache
-def _codes(method: str, m: int, k: int, width: int) -> tuple[list[int], int]:
-    """Each wire's partner, plus 256 where it gets the higher score, layer after layer, and the number of layers."""
-    codes: list[int] = []
-    layers = network(method, m, k)
-    for layer in layers:
-        row = list(range(width))
-        for low, high in layer:
-            row[low], row[high] = high, low + 256
-        codes += row
-    return codes, len(layers)
 
 
 def _registers(method: str, width: int, layers: int, rows: int) -> int | None:
@@ -107,9 +98,10 @@ def _plan(options: Options, classes: int, k: int, vector: int, wide: bool, many:
     groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
     tile_groups = min(groups, TILE // group)
     layers, scratch, unrolled, rows = 0, 0, False, 1
-    codes: list[int] = []
+    codes = None
     if method in NETWORKS:
-        codes, layers = _codes(method, options.width, k, width)
+        codes = codes_by_count(method, options.width, k, width)
+        layers = codes.shape[1]
         unrolled = width <= UNROLLED_WIDTH and layers <= UNROLLED_LAYERS
         scratch = 0 if unrolled else layers * 2 * width
         rows = 2 if unrolled and many else 1
@@ -173,7 +165,7 @@ def forward(
     scratch, codes = losses, labels
     if plan.scratch:
         scratch = torch.empty(rows, plan.scratch, dtype=torch.float32, device=logits.device)
-    if plan.codes:
+    if plan.codes is not None:
         key = ("codes", options.method, m, k, plan.constants["M"])
         codes = on_device(key, [plan.codes], logits.device, torch.int32)[0]
     if rows:

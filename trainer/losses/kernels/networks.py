@@ -1,7 +1,8 @@
 """A soft sorting network on ROWS rows: the label's one-hot vector pushed through, then the gradient pulled back.
 
 A layer is a row of codes: each wire's partner (itself when idle), plus 256 where the wire gets the higher score. A
-comparator of a wire with itself changes nothing, so that idle wires need no care. What the way back needs, the wires'
+comparator of a wire with itself changes nothing, so that idle wires need no care. `codes` (ROWS, M) points at the first
+layer of each row's network, which is that of its scores that are not masked. What the way back needs, the wires'
 scores and base-2 log-probabilities before each layer, stays in registers for small networks and goes to scratch
 memory for others.
 """
@@ -15,12 +16,6 @@ from .distributions import log2_cdf_pair, log_cdf_slopes, steepen
 from .maths import LN_2, log2_add
 
 UNREACHED = tl.constexpr(-1e30)
-
-
-@triton.jit
-def _codes(codes, layer, lane, ROWS: tl.constexpr, M: tl.constexpr):
-    """The codes of a layer, the same for every row."""
-    return tl.broadcast_to(tl.load(codes + layer * M + lane)[None, :], (ROWS, M))
 
 
 @triton.jit
@@ -82,7 +77,7 @@ def network_small(
     for layer in tl.static_range(LAYERS):
         saved_scores = saved_scores + (scores,)
         saved_logs = saved_logs + (logs,)
-        code = _codes(codes, layer, lane, ROWS, M)
+        code = tl.load(codes + layer * M)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2, saved_scores, saved_logs
 
@@ -104,7 +99,7 @@ def network_small_back(
     """Gradient (ROWS, M) by the scores on the first layer's wires, from that by the last layer's log-probabilities."""
     by_score = tl.zeros((ROWS, M), tl.float32)
     for layer in tl.static_range(LAYERS - 1, -1, -1):
-        code = _codes(codes, layer, lane, ROWS, M)
+        code = tl.load(codes + layer * M)
         by_score, by_log = _layer_back(
             by_score, by_log, saved_scores[layer], saved_logs[layer], code, beta, art_lambda, DISTRIBUTION
         )
@@ -129,7 +124,7 @@ def network_large(
     for layer in range(layers):
         tl.store(scratch + layer * 2 * M + lane[None, :], scores)
         tl.store(scratch + (layer * 2 + 1) * M + lane[None, :], logs)
-        code = _codes(codes, layer, lane, ROWS, M)
+        code = tl.load(codes + layer * M)
         scores, logs = _layer(scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return logs * LN_2
 
@@ -154,6 +149,6 @@ def network_large_back(
         layer = layers - 1 - back
         scores = tl.load(scratch + layer * 2 * M + lane[None, :])
         logs = tl.load(scratch + (layer * 2 + 1) * M + lane[None, :])
-        code = _codes(codes, layer, lane, ROWS, M)
+        code = tl.load(codes + layer * M)
         by_score, by_log = _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBUTION)
     return by_score

@@ -12,12 +12,12 @@ from .maths import ln
 def rank_weights(p_k_ptrs, rank, K, FIRST: tl.constexpr, RANKS: tl.constexpr):
     """w_r = sum of p_k over k >= r (0-based), from k = FIRST on; 0 for ranks outside 0..K-1.
 
-    (ROWS, N) for pointers (ROWS,) and ranks (N,).
+    (ROWS, N) for pointers (ROWS,) and ranks (1, N) or (ROWS, N).
     """
-    weights = tl.zeros((p_k_ptrs.shape[0], rank.shape[0]), tl.float32)
+    weights = tl.zeros((p_k_ptrs.shape[0], rank.shape[1]), tl.float32)
     for k in tl.static_range(FIRST, RANKS):
         share = tl.load(p_k_ptrs + k, mask=k < K, other=0.0).to(tl.float32)
-        weights += tl.where((rank <= k) & (rank >= 0), 1.0, 0.0)[None, :] * share[:, None]
+        weights += tl.where((rank <= k) & (rank >= 0), 1.0, 0.0) * share[:, None]
     return weights
 
 

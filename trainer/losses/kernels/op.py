@@ -28,7 +28,7 @@ def fused_loss(
     options = Options(
         settings.method,
         m,
-        settings.beta(m),
+        0.0 if settings.beta_by_row else settings.beta(m),
         settings.distribution,
         settings.art_lambda,
         settings.softsort_power,

@@ -4,13 +4,11 @@ import torch
 from torch import Tensor
 
 from ..settings import NETWORKS, Settings
-from .masked import below, finite_count
+from .masked import finite_count
 from .neuralsort import neuralsort_logits
 from .sinkhorn import sinkhorn_log_plan
 from .softsort import softsort_logits
 from .sorting_network import UNREACHED, soft_selection
-
-MASKED_GAP = 1e3
 
 
 def label_log_ranks(scores: Tensor, k: int, settings: Settings) -> Tensor:
@@ -34,12 +32,15 @@ def label_log_ranks(scores: Tensor, k: int, settings: Settings) -> Tensor:
 
 def log_permutation(scores: Tensor, k: int, settings: Settings) -> Tensor:
     """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
-    beta = settings.beta(scores.shape[-1])
+    beta: float | Tensor = settings.beta(scores.shape[-1])
     if settings.method in NETWORKS:
+        order = finite_count(scores)[0].byte().argsort(dim=1, descending=True, stable=True)
         identity = torch.full((scores.shape[-1],) * 2, UNREACHED, dtype=scores.dtype, device=scores.device)
-        identity = identity.fill_diagonal_(0).expand(len(scores), -1, -1)
-        return _through_network(scores, identity, k, settings).transpose(1, 2)
+        ordered = identity.fill_diagonal_(0)[order].transpose(1, 2)
+        return _through_network(scores.gather(1, order), ordered, k, settings).transpose(1, 2)
     if settings.method == "sinkhorn":
+        if settings.beta_by_row:
+            beta = 10.0 * (finite_count(scores)[1] - 1).clamp_min(1)
         iterations, tolerance = settings.sinkhorn_iterations, settings.sinkhorn_tolerance
         kernel, rows, columns = sinkhorn_log_plan(scores, beta, iterations, tolerance)
         return kernel[:, :k] + rows[:, :k].unsqueeze(-1) + columns.unsqueeze(1)
@@ -51,8 +52,6 @@ def log_permutation(scores: Tensor, k: int, settings: Settings) -> Tensor:
 
 
 def _through_network(scores: Tensor, log_vectors: Tensor, k: int, settings: Settings) -> Tensor:
-    finite, _ = finite_count(scores)
-    scores = scores.where(finite, below(scores, finite, MASKED_GAP))
     return soft_selection(
         scores,
         log_vectors,

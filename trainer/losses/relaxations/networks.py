@@ -7,6 +7,8 @@ leaves the r-th highest score on wire n - r, for r = 1..k.
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 Layer = tuple[tuple[int, int], ...]
 Network = tuple[Layer, ...]
 
@@ -89,3 +91,25 @@ def network(method: str, n: int, k: int) -> Network:
         Layers, each with comparators on disjoint wires.
     """
     return _BUILDERS[method](n, k)
+
+
+@cache
+def codes_by_count(method: str, n: int, k: int, width: int) -> np.ndarray:
+    """The networks of rows with n, n - 1, ..., 1 scores that are not masked, which come before those that are.
+
+    Args:
+        method: `odd_even`, `bitonic` or `splitter_selection`.
+        n: number of scores of a row, 1..128.
+        k: number of highest scores that must come out in order, where there are so many.
+        width: number of wires, at least n.
+
+    Returns:
+        (n, layers, width) int32, each wire's partner (itself when idle), plus 256 where it gets the higher score.
+    """
+    networks = [network(method, count, min(k, count)) for count in range(n, 0, -1)]
+    codes = np.tile(np.arange(width, dtype=np.int32), (n, max(map(len, networks)), 1))
+    for rows, layers in zip(codes, networks, strict=True):
+        for row, layer in zip(rows, layers, strict=False):
+            for low, high in layer:
+                row[low], row[high] = high, low + 256
+    return codes

@@ -26,7 +26,7 @@ def _targets(count: Tensor, size: int) -> Tensor:
     return 1 - torch.arange(size, dtype=count.dtype, device=count.device) / (count - 1).clamp_min(1)
 
 
-def _first_columns(squashed: Tensor, targets: Tensor, finite: Tensor, inverse_temperature: float) -> Tensor:
+def _first_columns(squashed: Tensor, targets: Tensor, finite: Tensor, inverse_temperature: float | Tensor) -> Tensor:
     """Column potentials of the unregularised problem, whose plan is the sorting permutation: a warm start."""
     ordered, order = squashed.where(finite, -1.0).sort(dim=-1, descending=True)
     steps = (ordered[..., :-1] - ordered[..., 1:]) * (targets[..., :-1] + targets[..., 1:])
@@ -35,13 +35,13 @@ def _first_columns(squashed: Tensor, targets: Tensor, finite: Tensor, inverse_te
 
 
 def sinkhorn_log_plan(
-    scores: Tensor, inverse_temperature: float, iterations: int, tolerance: float
+    scores: Tensor, inverse_temperature: float | Tensor, iterations: int, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Entropic optimal transport between squashed scores and m equally spaced targets in [0, 1].
 
     Args:
         scores: (B, m) floating.
-        inverse_temperature: 1 / regularisation, for squared cost.
+        inverse_temperature: 1 / regularisation, for squared cost; one, or one a row (B, 1).
         iterations: at most this many, each one update of both potentials; differentiated as they ran, from a start that
             is a constant to the gradient, so that second derivatives are refused.
         tolerance: a row keeps its potentials once none of them moves by more than this.
@@ -53,7 +53,8 @@ def sinkhorn_log_plan(
     squashed = squash(first_order(scores))
     finite, count = finite_count(scores)
     targets = _targets(count, scores.shape[-1])
-    kernel = (targets.unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -inverse_temperature
+    steep = inverse_temperature.unsqueeze(-1) if isinstance(inverse_temperature, Tensor) else inverse_temperature
+    kernel = (targets.unsqueeze(-1) - squashed.unsqueeze(-2)).square() * -steep
     kernel = kernel.where(finite.unsqueeze(-2), _NOTHING)
     ranked = torch.arange(scores.shape[-1], device=scores.device) < count
     columns = _first_columns(squashed.detach(), targets, finite, inverse_temperature).where(finite, 0.0)

@@ -1,5 +1,6 @@
 """Runs a sorting network softly, on scores and on log-probability vectors at once."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,9 +10,14 @@ from torch import Tensor
 from ..constants import on_device
 from ..first_order import first_order_only
 from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
+from .masked import below, finite_count
 from .networks import network
 
 UNREACHED = -1e30
+# Where the host may not ask which scores are masked: up to so many wires each row has a network of its own; else masked
+# scores stay on the wires, this far below the others.
+_MOST_WIRES = 128
+_MASKED_GAP = 1e3
 
 
 def _schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list[list[list[list[float]]]]]:
@@ -50,10 +56,10 @@ def soft_selection(
     inverse_temperature: float,
     art_lambda: float,
 ) -> Tensor:
-    """Push vectors through the soft comparators of a network.
+    """Push vectors through the soft comparators of a network, that of the scores which are not masked.
 
     Args:
-        scores: (B, n) floating, the scores on the wires.
+        scores: (B, n) floating, the scores on the wires; those that are masked (minus infinity) come last.
         log_vectors: (B, L, n), logarithms of L non-negative vectors over the wires; a one-hot vector comes out as its
             wire's column of P. Its zeros are `UNREACHED`, a finite stand-in for minus infinity.
         k: how many ranks to return, 1..n.
@@ -63,17 +69,66 @@ def soft_selection(
         art_lambda: lambda of `logistic_phi`.
 
     Returns:
-        (B, L, k) logarithms of the vectors at ranks 1..k.
+        (B, L, k) logarithms of the vectors at ranks 1..k, `UNREACHED` at ranks that a row's scores do not have.
     """
-    n = scores.shape[-1]
+    how = (distribution, inverse_temperature, art_lambda)
+    finite, count = finite_count(scores)
+    if _may_ask(scores):
+        if finite.all():
+            return _one_network(scores, log_vectors, k, method, *how)
+        return _network_by_network(scores, log_vectors, count.squeeze(1), k, method, *how)
+    if scores.shape[1] > _MOST_WIRES:
+        return _one_network(scores.where(finite, below(scores, finite, _MASKED_GAP)), log_vectors, k, method, *how)
+    from .row_networks import row_networks
+
+    partners, signs = row_networks(count.squeeze(1).long(), method, scores.shape[1], k)
+    out = _run(scores.where(finite, 0.0), log_vectors, partners.unbind(), signs.to(scores).unbind(), *how)
+    ranks = count.long() - 1 - torch.arange(k, device=scores.device)
+    at = ranks.clamp_min(0).unsqueeze(1).expand(-1, log_vectors.shape[1], -1)
+    return out.permute(2, 1, 0).gather(2, at).where((ranks >= 0).unsqueeze(1), UNREACHED)
+
+
+def _may_ask(scores: Tensor) -> bool:
+    """Whether the host may look at values: on a CPU at once, on a GPU where nothing else is exact."""
+    if torch.compiler.is_compiling():
+        return False
+    return scores.is_cpu or (scores.shape[1] > _MOST_WIRES and not torch.cuda.is_current_stream_capturing())
+
+
+def _one_network(scores: Tensor, log_vectors: Tensor, k: int, method: str, *how: Any) -> Tensor:
+    """`soft_selection` where no score is masked."""
+    n = scores.shape[1]
     wanted, signs = _schedule(method, n, k)
     partners = on_device(("partners", method, n, k), wanted, scores.device)
     directions = on_device(("directions", method, n, k, scores.dtype), signs, scores.device, scores.dtype)
+    return _run(scores, log_vectors, partners, directions, *how)[n - k :].flip(0).permute(2, 1, 0)
+
+
+def _network_by_network(scores: Tensor, log_vectors: Tensor, counts: Tensor, k: int, method: str, *how: Any) -> Tensor:
+    """`soft_selection` of the rows with equally many scores that are not masked, `counts` (B,), together."""
+    out = log_vectors.new_full((*log_vectors.shape[:2], k), UNREACHED)
+    for count in counts.unique().int().tolist():
+        rows, ranks = (counts == count).nonzero().squeeze(1), min(k, count)
+        if count:
+            part = _one_network(scores[rows, :count], log_vectors[rows, :, :count], ranks, method, *how)
+            out[rows, :, :ranks] = part
+    return out
+
+
+def _run(
+    scores: Tensor, log_vectors: Tensor, partners: Sequence[Tensor], directions: Sequence[Tensor], *how: Any
+) -> Tensor:
+    """The log-vectors (n, L, B) behind the last layer."""
     wires, vectors = scores.t().contiguous().unsqueeze(1), log_vectors.permute(2, 1, 0).contiguous()
-    out: Tensor = _SoftNetwork.apply(
-        wires, vectors, partners, directions, distribution, inverse_temperature, art_lambda
-    )
-    return out[n - k :].flip(0).permute(2, 1, 0)
+    out: Tensor = _SoftNetwork.apply(wires, vectors, partners, directions, *how)
+    return out
+
+
+def _of_partners(values: Tensor, partner: Tensor) -> Tensor:
+    """What is on each wire's partner, a copy (n, L, B); the partners are those of all rows (n,), or of each (n, B)."""
+    if partner.ndim == 1:
+        return values.index_select(0, partner)
+    return values.gather(0, partner.unsqueeze(1).expand_as(values))
 
 
 class _SoftNetwork(torch.autograd.Function):
@@ -88,26 +143,26 @@ class _SoftNetwork(torch.autograd.Function):
         ctx: Any,
         wires: Tensor,
         vectors: Tensor,
-        partners: list[Tensor],
-        directions: list[Tensor],
+        partners: Sequence[Tensor],
+        directions: Sequence[Tensor],
         distribution: str,
         inverse_temperature: float,
         art_lambda: float,
     ) -> Tensor:
         saved: list[Tensor] = []
         for partner, direction in zip(partners, directions, strict=True):
-            gap = wires.index_select(0, partner).sub_(wires)
+            gap = _of_partners(wires, partner).sub_(wires)
             v, slope = steepened(gap * -direction, distribution, inverse_temperature, art_lambda)
             log_keep, log_swap = log_cdf_pair(distribution, v)
             swap = probability(log_swap)
             wires = torch.addcmul(wires, swap, gap)
-            own, other = log_keep + vectors, vectors.index_select(0, partner).add_(log_swap)
+            own, other = log_keep + vectors, _of_partners(vectors, partner).add_(log_swap)
             lead = other - own
             vectors = torch.maximum(own, other).sub_(lead.abs().sigmoid_().log_())
             slope = slope if isinstance(slope, Tensor) else v.new_tensor(slope)
             saved += [gap, v, slope, probability(log_keep), swap, lead]
-        ctx.save_for_backward(*saved)
-        ctx.partners, ctx.directions, ctx.distribution = partners, directions, distribution
+        ctx.save_for_backward(*saved, *partners, *directions)
+        ctx.layers, ctx.distribution = len(partners), distribution
         return vectors
 
     @staticmethod
@@ -115,11 +170,12 @@ class _SoftNetwork(torch.autograd.Function):
         first_order_only()
         by_vectors = upstream.contiguous()
         by_wires = upstream.new_zeros(len(upstream), 1, upstream.shape[2])
-        tensors = ctx.saved_tensors
-        for layer in range(len(ctx.partners) - 1, -1, -1):
+        tensors, layers = ctx.saved_tensors, ctx.layers
+        partners, directions = tensors[6 * layers : 7 * layers], tensors[7 * layers :]
+        for layer in range(layers - 1, -1, -1):
             saved = tensors[6 * layer : 6 * layer + 6]
             by_wires, by_vectors = _layer_backward(
-                by_wires, by_vectors, ctx.partners[layer], ctx.directions[layer], ctx.distribution, *saved
+                by_wires, by_vectors, partners[layer], directions[layer], ctx.distribution, *saved
             )
         return by_wires, by_vectors, None, None, None, None, None
 
@@ -143,6 +199,6 @@ def _layer_backward(
     by_v.addcmul_(swapped.sum(dim=1, keepdim=True), swap_slope, value=-1)
     moved = by_wires * swap
     by_v.addcmul_(moved * swap_slope, gap, value=-1)
-    by_v += by_v.index_select(0, partner)
-    by_wires = (by_wires - moved).add_(moved.index_select(0, partner)).addcmul_(by_v.mul_(slope), direction)
-    return by_wires, kept.add_(swapped.index_select(0, partner))
+    by_v += _of_partners(by_v, partner)
+    by_wires = (by_wires - moved).add_(_of_partners(moved, partner)).addcmul_(by_v.mul_(slope), direction)
+    return by_wires, kept.add_(_of_partners(swapped, partner))
