@@ -1,5 +1,8 @@
 """What a training does where nothing is said, beside scikit-learn."""
 
+from dataclasses import fields
+from inspect import signature
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from split_features import small
 
+from headsmith import HeadClassifier
 from headsmith.trainer import TrainConfig, train
-from headsmith.trainer.criterion import resolve
+from headsmith.trainer.criterion import KEYWORDS, resolve
 from headsmith.trainer.fitting import fit_heads
+from headsmith.trainer.losses import TopKCrossEntropy, topk_cross_entropy
 
 
 @pytest.mark.parametrize("loss", ["neuralsort", "odd_even", "bitonic", "splitter_selection", "sinkhorn"])
@@ -99,3 +104,11 @@ def test_the_first_weights_of_a_fit_follow_the_size_of_its_features():
     )
     sizes = np.sqrt(np.square(pixels[:: len(pixels) // 1000] * 50).mean(0))
     torch.testing.assert_close(large, usual * 2 / float(np.median(sizes[sizes > 0])), rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize("name", sorted(set(KEYWORDS) - {"loss"}))
+def test_the_trainer_and_the_losses_have_the_same_defaults(name):
+    """The trainer starts from cross-entropy, the losses from NeuralSort; all else is one."""
+    builds = (HeadClassifier, TopKCrossEntropy, topk_cross_entropy)
+    found = {signature(build).parameters[name].default for build in builds}
+    assert found == {next(field.default for field in fields(TrainConfig) if field.name == name)}
