@@ -32,17 +32,16 @@ def label_log_ranks(scores: Tensor, k: int, settings: Settings) -> Tensor:
 
 def log_permutation(scores: Tensor, k: int, settings: Settings) -> Tensor:
     """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
-    beta: float | Tensor = settings.beta(scores.shape[-1])
+    beta = settings.beta(scores.shape[-1])
     if settings.method in NETWORKS:
         order = finite_count(scores)[0].byte().argsort(dim=1, descending=True, stable=True)
         identity = torch.full((scores.shape[-1],) * 2, UNREACHED, dtype=scores.dtype, device=scores.device)
         ordered = identity.fill_diagonal_(0)[order].transpose(1, 2)
         return _through_network(scores.gather(1, order), ordered, k, settings).transpose(1, 2)
     if settings.method == "sinkhorn":
-        if settings.beta_by_row:
-            beta = 10.0 * (finite_count(scores)[1] - 1).clamp_min(1)
+        steep = 10.0 * (finite_count(scores)[1] - 1).clamp_min(1) if settings.beta_by_row else beta
         iterations, tolerance = settings.sinkhorn_iterations, settings.sinkhorn_tolerance
-        kernel, rows, columns = sinkhorn_log_plan(scores, beta, iterations, tolerance)
+        kernel, rows, columns = sinkhorn_log_plan(scores, steep, iterations, tolerance)
         return kernel[:, :k] + rows[:, :k].unsqueeze(-1) + columns.unsqueeze(1)
     if settings.method == "neuralsort":
         return neuralsort_logits(scores, k, beta).log_softmax(-1)
