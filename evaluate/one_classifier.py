@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ..core.environment import describe_device, pick_device, versions
-from ..core.errors import HeadsmithError, InputError, ProviderError
+from ..core.errors import InputError, ProviderError
 from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ..export.runtime import Array, Model
 from ..metrics.chance import largest_share
-from ..models.onnx_session import OrtErrors, short_reason
 from .against import TORCH, torch_twin
 from .data import HeldOutData
 from .doubts import doubts, was_trained_on
@@ -22,9 +21,9 @@ from .result import EvalResult, FailedModel, Setup
 from .results import Predictions, ResultsFolder
 from .speed import CHEAP, THOROUGH, gpu_memory, measure_speed
 from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
+from .zoo.failure import failure
 
 KEPT, CONFUSED = 5, 100
-FAILURES: tuple[type[Exception], ...] = (HeadsmithError, MemoryError, *OrtErrors)
 THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
 
 
@@ -69,9 +68,8 @@ def evaluate_one(
         )
     except ProviderError:
         raise
-    except FAILURES as error:
-        reason = str(error) if isinstance(error, HeadsmithError) else f"{candidate.source}: {short_reason(error)}"
-        return FailedModel(candidate.id, candidate.source, reason, key)
+    except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
+        return FailedModel(candidate.id, candidate.source, failure(error, candidate.source), key)
     folder.add(result, predictions, logits)
     return result
 

@@ -8,17 +8,18 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ...core.errors import HeadsmithError, InputError
+from ...core.errors import InputError
 from ...core.files import sha256_file, sha256_json
 from ...export.bundle.bundle import MANIFEST, Bundle
 from ...export.bundle.hub import HUB
 from ...export.formats.formats import open_model
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
-from ...models.onnx_graph import parameter_count, read_onnx
+from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
 from .exported import exported, is_library
+from .failure import failure
 from .foreign import describe_foreign
 from .manifest import Row, known_files
 from .names import columns
@@ -72,8 +73,8 @@ def _absolute(value: str | Path | None) -> str | None:
 def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
     try:
         return _candidate(row, said)
-    except HeadsmithError as error:
-        return Failed(row.id, row.source, str(error))
+    except Exception as error:  # noqa: BLE001 - a file may make its reader raise anything, and the others are measured
+        return Failed(row.id, row.source, failure(error, row.source))
 
 
 def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
@@ -123,12 +124,6 @@ def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     return replace(found, notes=(*origin, *foreign.setup.notes))
 
 
-def _external(model: ir.Model | None) -> Iterator[ir.ExternalTensor]:
-    for value in model.graph.initializers.values() if model else ():
-        if isinstance(value.const_value, ir.ExternalTensor):
-            yield value.const_value
-
-
 def _own(row: Row, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:
     said = [key for key in SAID if getattr(row, key) is not None]
     if said:
@@ -145,7 +140,7 @@ def _build(
     model: ir.Model | None,
     setup: Setup | None,
 ) -> Candidate:
-    files = [path, *sorted({Path(tensor.path) for tensor in _external(model)})]
+    files = [path, *(model.meta[BESIDE] if model else ())]
     hashes = [sha256_file(file) for file in files]
     recipe = None if preprocessing is None else preprocessing.to_dict()
     return Candidate(

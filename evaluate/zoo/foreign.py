@@ -9,7 +9,7 @@ import onnx_ir as ir
 from ...core.errors import InputError
 from ...models.class_names import ClassNames
 from ...models.onnx_backbone import layout_of
-from ...models.onnx_graph import only_input
+from ...models.onnx_graph import NOT_TENSORS, only_input
 from ...models.onnx_graph.last_layer import SHAPE_ONLY
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
@@ -117,6 +117,12 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Valu
     if not fitting:
         found = " and ".join(str(count) for count in counts.values())
         extra = "" if row.background is not None else "; is the first one a background class? say --background 0"
+        others = model.meta[NOT_TENSORS]
+        if others and set(counts.values()) <= {0, 1}:
+            listed += "".join(f", {name} {kind}" for name, kind in others.items())
+            raise InputError(
+                f"{where}: outputs {listed}; expected a tensor of scores, as skl2onnx writes with zipmap=False"
+            )
         raise InputError(
             f"{where}: {found} outputs, {labels} classes{extra if expected + 1 in counts.values() else ''}"
         )
@@ -133,6 +139,8 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Valu
 
 def _scores(value: ir.Value) -> int | None:
     """How many numbers an image has in an output; ``None`` where the graph does not say it, 0 where that is no row."""
+    if value.dtype in (ir.DataType.STRING, ir.DataType.BOOL):
+        return 0
     if value.shape is None:
         return None
     sizes = _sizes(value)[1:]

@@ -13,6 +13,7 @@ from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
 from ...models.normalize import Normalize
+from ...models.onnx_graph import free_axes, read_proto
 from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
@@ -41,8 +42,14 @@ class ForeignModel(Model):
             raise ValueError(f"{candidate.path}: says all of itself")
         self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
         self._preprocessing = candidate.preprocessing
+        where = str(candidate.path)
+        model = read_proto(candidate.path)
         start = time.perf_counter()
-        self.session = open_session(candidate.path, provider, threads, name=str(candidate.path))
+        if free_axes(model):
+            freed, folder = model.SerializeToString(), candidate.path.parent
+            self.session = open_session(freed, provider, threads, name=where, data_folder=folder)
+        else:
+            self.session = open_session(candidate.path, provider, threads, name=where)
         self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)
@@ -81,6 +88,12 @@ class ForeignModel(Model):
             (scores,) = self._runner.run([self._setup.output], {self._input.name: np.ascontiguousarray(fed)})
         except OrtErrors as error:
             raise InputError(f"{self.path}: cannot run images {fed.shape} ({short_reason(error)})") from None
+        expected = len(self.metadata.labels) + (self._setup.background is not None)
+        if np.shape(scores)[:1] != (size,) or np.size(scores) != size * expected:
+            raise InputError(
+                f"{self.path}: output {self._setup.output} is {np.shape(scores)} for {size} images, expected "
+                f"{expected} scores an image; name another with --output"
+            )
         found = np.asarray(scores, np.float32).reshape(size, -1)[:n]
         if self._setup.quantised:
             found = (found - self._setup.zero_point) * np.float32(self._setup.scale or 1)

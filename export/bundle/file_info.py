@@ -49,11 +49,11 @@ def file_info(path: str | Path) -> FileInfo:
     if path.suffix != ".onnx":
         model = open_model(path)
         return FileInfo(str(path), path.stat().st_size, sha256_file(path), _decoded(model.metadata.to_strings()), None)
-    from ...models.onnx_graph import read_onnx
-    from .graph_info import describe_graph, external_files
+    from ...models.onnx_graph import BESIDE, read_onnx
+    from .graph_info import describe_graph
 
     graph = read_onnx(path)
-    size = sum(file.stat().st_size for file in {path, *external_files(graph)})
+    size = sum(file.stat().st_size for file in {path, *graph.meta[BESIDE]})
     return FileInfo(
         str(path), size, sha256_file(path), _decoded(graph.metadata_props), describe_graph(graph, str(path))
     )

@@ -1,18 +1,11 @@
 """What an ONNX graph says of itself."""
 
-from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
 
 from ...core.errors import InputError
-from ...models.onnx_graph import affine_weights, find_last_layer, parameter_count
-
-
-def external_files(model: ir.Model) -> set[Path]:
-    """The files beside a model's own that hold weights of it."""
-    tensors = [value.const_value for value in model.graph.initializers.values()]
-    return {Path(tensor.path) for tensor in tensors if isinstance(tensor, ir.ExternalTensor)}
+from ...models.onnx_graph import NOT_TENSORS, affine_weights, find_last_layer, parameter_count
 
 
 def describe_graph(model: ir.Model, where: str) -> dict[str, Any]:
@@ -20,7 +13,7 @@ def describe_graph(model: ir.Model, where: str) -> dict[str, Any]:
     graph = model.graph
     return {
         "inputs": [_value(value) for value in graph.inputs if not value.is_initializer()],
-        "outputs": [_value(value) for value in graph.outputs],
+        "outputs": [*(_value(value) for value in graph.outputs), *_others(model)],
         "opsets": {domain or "ai.onnx": version for domain, version in model.opset_imports.items()},
         "ir_version": model.ir_version,
         "producer": " ".join(filter(None, (model.producer_name, model.producer_version))) or None,
@@ -34,13 +27,17 @@ def _value(value: ir.Value) -> dict[str, Any]:
     return {"name": value.name, "dtype": None if value.dtype is None else value.dtype.name.lower(), "shape": shape}
 
 
+def _others(model: ir.Model) -> list[dict[str, Any]]:
+    return [{"name": name, "dtype": kind, "shape": None} for name, kind in model.meta[NOT_TENSORS].items()]
+
+
 def _last_layer(model: ir.Model, where: str) -> dict[str, Any]:
     """What `find_last_layer` finds, or why it finds nothing."""
     try:
         layer = find_last_layer(model, where)
+        weight, _ = affine_weights(model, layer)
     except InputError as error:
         return {"not_found": str(error)}
-    weight, _ = affine_weights(model, layer)
     return {
         "name": layer.name,
         "operator": layer.node.op_type,

@@ -69,16 +69,6 @@ def _domains(path: Path) -> set[str]:
     content = path.read_bytes()
     if not any(mark in content for mark in (DOMAIN.encode(), EXTERNAL_DATA)):
         return set()
-    import onnx
-    from google.protobuf.message import DecodeError
-    from onnx import TensorProto
+    from ...models.onnx_graph.reading import read_proto
 
-    from ...models.onnx_graph.reading import damaged_onnx
-
-    try:
-        model = onnx.load(path, load_external_data=False)
-        if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
-            onnx.checker.check_model(path)  # by path: looks for the data, inside the folder of the file
-    except (onnx.checker.ValidationError, DecodeError) as error:
-        raise damaged_onnx(path, error) from None
-    return {entry.domain for entry in model.opset_import}
+    return {entry.domain for entry in read_proto(path).opset_import}

@@ -11,7 +11,7 @@ SOFTMAXES = ("Softmax", "LogSoftmax")
 POOLS = ("GlobalAveragePool", "AveragePool", "ReduceMean")
 SHAPE_ONLY = ("Flatten", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout", "Cast")
 BEHIND = {"Add": "MatMul", "Relu": "Conv"}  # only there: a bias, and SqueezeNet's activation of the scores
-LISTED = 6
+LISTED, SPARSE = 6, "sparse"
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,11 @@ def find_last_layer(model: ir.Model, where: str, name: str | None = None) -> Las
         name: The layer, where the caller knows better.
 
     Raises:
-        InputError: None is found, or outputs lead to several, or none of that name: candidates are listed.
+        InputError: None is found, or outputs lead to several, or none of that name: candidates are listed. Or weights
+            are sparse.
     """
+    if model.meta.get(SPARSE):
+        raise InputError(f"{where}: has sparse weights, so that it cannot be cut; export it with dense ones")
     variable = _variable(model)
     layers = {node_name(node): node for node in model.graph if _is_linear(node, variable)}
     if name is not None:

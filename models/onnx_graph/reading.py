@@ -1,49 +1,71 @@
 """Read an ONNX file without loading its weights."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
-from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
 from ...core.errors import DamagedFileError, InputError
+from ...core.files import regular_file
+from ...core.printable import printable
+from .external import external_files
+from .inner import settle
+from .interface import NOT_TENSORS, free_axes, take_out_others
+from .last_layer import SPARSE
+
+BESIDE, LONGEST = "beside", 200
+
+
+def read_proto(path: Path) -> onnx.ModelProto:
+    """Parse an ONNX file; its external data are looked for, and stay where they are.
+
+    Raises:
+        DamagedFileError: No ONNX file, or see `external_files`.
+        InputError: No such file, or no regular one.
+    """
+    try:
+        model = onnx.load(regular_file(path), format="protobuf", load_external_data=False)
+    except (DecodeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _damaged(path, error) from None
+    external_files(model, path)
+    return model
 
 
 def read_onnx(path: Path) -> ir.Model:
     """Read an ONNX file; weights that lie in files beside it stay there, and are mapped when they are used.
 
+    Axes of no possible size are free, see `free_axes`. Outputs that are no tensors (sequences, maps, optional and
+    sparse ones) are not among the graph's; ``model.meta["not_tensors"]`` has their kinds by their names, and
+    ``model.meta["beside"]`` lists the files that hold weights.
+
     Raises:
         DamagedFileError: The file is damaged or of a newer IR version than the installed onnx, or its external data
             are missing or lie outside its folder.
-        InputError: It is missing, or holds no network.
+        InputError: It is missing, holds no network, or takes or gives no tensor.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    proto = read_proto(path)
     try:
-        onnx.checker.check_model(str(path))  # by path: external data must be there, inside the folder of the file
-        model = ir.load(path)
-    except (onnx.checker.ValidationError, DecodeError) as error:
-        raise damaged_onnx(path, error) from None
-    if not (len(model.graph) and model.graph.outputs):
+        onnx.checker.check_model(str(path))  # by path: a model in memory may have 2 GB at most
+        free_axes(proto)
+        others = take_out_others(proto, str(path))
+        with _quiet(logging.getLogger("onnx_ir")):  # it warns of sparse weights, which it does not know
+            model = ir.from_proto(proto)
+        settle(model, path.parent)
+    except onnx.checker.ValidationError as error:
+        raise _damaged(path, error) from None
+    except (ir.serde.SerdeError, ir.passes.PassError, NotImplementedError) as error:
+        raise InputError(f"{path}: holds what cannot be read here ({_reason(error)}); export it otherwise") from None
+    model.meta[NOT_TENSORS], model.meta[BESIDE] = others, external_files(proto, path)
+    model.meta[SPARSE] = bool(proto.graph.sparse_initializer)
+    if not (len(model.graph) and (model.graph.outputs or others)):
         raise InputError(f"{path}: holds no network (a graph of {len(model.graph)} nodes)")
     return model
-
-
-def damaged_onnx(path: Path, error: Exception) -> DamagedFileError:
-    """What is wrong with a file that onnx refuses: weights beside it are missing, or what onnx says."""
-    missing = next((file for file in _external_files(path) if not file.exists()), None)
-    if missing:
-        return DamagedFileError(f"{missing}: missing, but {path.name} has weights in it; put it there")
-    return DamagedFileError(f"{path}: not a valid ONNX file ({_first_line(error)}); download or export it again")
-
-
-def _external_files(path: Path) -> list[Path]:
-    try:
-        tensors = onnx.load(path, load_external_data=False).graph.initializer
-    except DecodeError:
-        return []
-    return [path.parent / ExternalDataInfo(tensor).location for tensor in tensors if uses_external_data(tensor)]
 
 
 def only_input(model: ir.Model, where: str) -> ir.Value:
@@ -59,5 +81,23 @@ def only_input(model: ir.Model, where: str) -> ir.Value:
     return inputs[0]
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0]
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _damaged(path: Path, error: Exception) -> DamagedFileError:
+    return DamagedFileError(f"{path}: not a valid ONNX file ({_reason(error)}); download or export it again")
+
+
+def _reason(error: BaseException) -> str:
+    """What is at the bottom of an error, short."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    first = str(error).strip().split("\n", maxsplit=1)[0]
+    return printable(first[:LONGEST])

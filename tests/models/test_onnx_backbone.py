@@ -82,7 +82,7 @@ def test_external_data(zoo, recipe_file, tmp_path):
     for tensor in outside.graph.initializer:
         tensor.external_data[0].value = "../gone.data"
     onnx.save_model(outside, tmp_path / "inner" / "big.onnx")
-    with pytest.raises(InputError, match="points outside the directory"):
+    with pytest.raises(InputError, match="outside of the file's folder"):
         load(tmp_path / "inner" / "big.onnx", recipe_file())
 
 
