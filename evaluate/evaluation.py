@@ -11,10 +11,11 @@ from ..export.bundle.hub import HUB, local_folder
 from ..export.formats.formats import checked_threads
 from .data import is_trained_on, open_data
 from .metrics.summary import KS
-from .one_classifier import Options, evaluate_one
+from .one_classifier import Options, evaluate_one, is_timed
 from .result import EvalResult, FailedModel
 from .results import HeldOutRecord, Results, ResultsFolder, load_results
-from .zoo import find_candidates
+from .timing import CHEAP, THOROUGH, time_together
+from .zoo import Candidate, find_candidates
 from .zoo.rows import expand
 
 
@@ -73,7 +74,7 @@ def evaluate_classifiers(
         allow_fallback: Let the CPU run nodes that the provider cannot; they are counted.
         batch_size: Inputs a run.
         threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
-        speed: Time latency for longer, and throughput at batch sizes 1 to 256.
+        speed: Time latency for longer, and throughput at batch sizes 1 to 256; models take turns.
         against: ``torch`` runs every classifier there too, and counts flips: a bundle's TorchScript or ``.pt2`` file,
             or the module that ``timm:`` or ``torchvision:`` gives.
         save_logits: Keep ``logits.npz`` beside the predictions: ``logits`` float32 ``(N, C)`` in the order of the
@@ -115,15 +116,22 @@ def evaluate_classifiers(
         notes=list(held_out.notes),
     )
     folder = ResultsFolder(_folder(data) if out is None else Path(out), record)
-    found = list[EvalResult | FailedModel]()
+    if folder.begun:
+        load_results(folder.path)  # what an older version wrote is refused before anything runs
+    found, untimed = list[EvalResult | FailedModel](), list[tuple[Candidate, EvalResult]]()
     with keeping(lambda: _kept(found, folder)):
         for candidate in candidates:
-            found.append(evaluate_one(candidate, held_out, folder, options))
+            one = evaluate_one(candidate, held_out, folder, options)
+            found.append(one)
+            if isinstance(one, EvalResult) and isinstance(candidate, Candidate) and not is_timed(one, options):
+                untimed.append((candidate, one))
     failed = [one for one in found if isinstance(one, FailedModel)]
     if len(failed) < len(found) or folder.begun:
         for one in failed:
             folder.fail(one)
         folder.rank()
+    with keeping(lambda: _kept(found, folder)):
+        time_together(untimed, held_out, folder, THOROUGH if speed else CHEAP)
     if len(failed) == len(found):
         raise InputError(failed[0].error)
     return load_results(folder.path)

@@ -22,15 +22,15 @@ class Measurement:
     Attributes:
         ids: Ids of the inputs that were read and have a right class.
         rows: Which inputs of the data these are.
-        scores: Of these, among all classes of the classifier.
+        scores: Of these, among all classes of the classifier. Classes are numbered by `class_order`.
         subset: Of these, among the classes of the data alone; ``None`` where these are all.
         logits: ``(N, C)`` float32, or ``None`` where they were not kept.
         not_finite: Rows with NaN or infinite logits.
         inconsistent: Rows whose ``topk_indices`` contradict their logits.
+        ran: Inputs that were run, those without a right class among them.
         session_seconds: In the runtime.
         seconds: In all, without the warm-up.
         first_run_seconds: The warm-up on the first batch.
-        first: The first batch of inputs, for further timing.
     """
 
     ids: list[str]
@@ -40,10 +40,10 @@ class Measurement:
     logits: Array | None
     not_finite: int
     inconsistent: int
+    ran: int
     session_seconds: float
     seconds: float
     first_run_seconds: float
-    first: Array
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Collector:
     """What grows batch by batch."""
 
     data: HeldOutData
-    index: Array
+    order: Array
     scorers: list[Scorer]
     keep_logits: bool
     ids: list[str] = field(default_factory=list)
@@ -60,14 +60,15 @@ class _Collector:
     inconsistent: int = 0
 
     def add(self, batch: Batch, outputs: Outputs) -> None:
-        labels = batch.labels
-        if self.data.sets is not None:
-            sets = self.data.sets[self.data.rows_of(batch.ids)]
-            labels = np.where(sets < 0, -1, self.index[sets])
+        if self.data.sets is None:
+            labels = np.argsort(self.order)[batch.labels]
+        else:
+            labels = self.data.sets[self.data.rows_of(batch.ids)]
+        logits = outputs.logits[:, self.order]
         for scorer in self.scorers:
-            scorer.add(outputs.logits, labels)
+            scorer.add(logits, labels)
         if self.keep_logits:
-            self.logits.append(outputs.logits)
+            self.logits.append(logits)
         self.ids += batch.ids
         finite = np.isfinite(outputs.logits).all(axis=1)
         self.not_finite += int((~finite).sum())
@@ -93,8 +94,9 @@ def measure(
     num_logits = len(model.metadata.labels)
     scorers = [Scorer(num_logits, k=k)]
     if len(held_out.index) < num_logits:
-        scorers.append(Scorer(num_logits, classes=held_out.index, k=k))
-    found, session_seconds = _Collector(data, held_out.index, scorers, keep_logits), 0.0
+        scorers.append(Scorer(num_logits, classes=np.arange(len(held_out.index)), k=k))
+    order = class_order(held_out.index, num_logits)
+    found, session_seconds = _Collector(data, order, scorers, keep_logits), 0.0
     with progress("Evaluating", len(held_out), "inputs") as advance:
         start = time.perf_counter()
         batches = held_out.batches(model.metadata.batch_size(batch_size))
@@ -117,11 +119,26 @@ def measure(
         logits=np.concatenate(found.logits)[scorers[0].rows] if keep_logits else None,
         not_finite=found.not_finite,
         inconsistent=found.inconsistent,
+        ran=len(found.ids),
         session_seconds=session_seconds,
         seconds=total,
         first_run_seconds=first_run_seconds,
-        first=first.inputs,
     )
+
+
+def class_order(index: Array, num_logits: int) -> Array:
+    """The outputs in the order in which their classes are numbered: those of the held-out set in its order, the others.
+
+    Equal scores go by that order, so that a file with its outputs in another one gives the same answers.
+
+    Args:
+        index: ``(S,)`` the output of each class of the held-out set.
+        num_logits: C.
+
+    Returns:
+        ``(C,)`` int64.
+    """
+    return np.concatenate([index, np.setdiff1d(np.arange(num_logits), index)])
 
 
 def _timed(model: Model, inputs: Array) -> tuple[Outputs, float]:

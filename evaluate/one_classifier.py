@@ -1,11 +1,10 @@
 """One classifier of an evaluation, from its file to its place in the results folder."""
 
+import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import numpy as np
-
-from ..core.environment import describe_device, pick_device, versions
+from ..core.environment import cpu_name, describe_device, pick_device, versions
 from ..core.errors import InputError, ProviderError
 from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
@@ -14,12 +13,12 @@ from ..metrics.chance import largest_share
 from .against import TORCH, torch_twin
 from .data import HeldOutData
 from .doubts import doubts, was_trained_on
-from .measurement import Measurement, measure
+from .measurement import Measurement, class_order, measure
 from .metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
 from .reference import flips, judge
 from .result import EvalResult, FailedModel, Setup
 from .results import Predictions, ResultsFolder
-from .speed import CHEAP, THOROUGH, gpu_memory, measure_speed
+from .speed import gpu_name, speed_of_pass
 from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
 from .zoo.failure import failure
 
@@ -53,50 +52,45 @@ class Options:
 def evaluate_one(
     candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: Options
 ) -> EvalResult | FailedModel:
-    """Measure one classifier and keep the result, or say why that failed."""
-    key = _key(candidate, data, options)
+    """Measure one classifier and keep the result, or say why that failed; latency and memory are timed later."""
+    key, conditions = _key(candidate, data, options), _conditions(options)
     try:
         if isinstance(candidate, Failed):
             raise InputError(candidate.error)
         found = folder.find(key)
-        if found is not None:
+        if found is not None and _holds(found, conditions, folder, options):
             return found
-        gpu_before = gpu_memory(options.provider)
         model = open_candidate(candidate, options.provider, options.threads)
-        result, predictions, logits = _measure(
-            candidate, model, data, folder.name_for(candidate.id, key), key, options, gpu_before
-        )
+        result, predictions, logits = _measure(candidate, model, data, folder.name_for(candidate.id, key), key, options)
     except ProviderError:
         raise
     except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
         return FailedModel(candidate.id, candidate.source, failure(error, candidate.source), key)
+    result = replace(result, conditions=conditions)
     folder.add(result, predictions, logits)
     return result
 
 
+def is_timed(result: EvalResult, options: Options) -> bool:
+    """Whether its latency was timed for as long as is asked."""
+    return result.speed.latency is not None and result.speed.thorough >= options.speed
+
+
 def _measure(
-    candidate: Candidate,
-    model: Model,
-    data: HeldOutData,
-    name: str,
-    key: str,
-    options: Options,
-    gpu_before: int | None,
+    candidate: Candidate, model: Model, data: HeldOutData, name: str, key: str, options: Options
 ) -> tuple[EvalResult, Predictions, Array | None]:
     nodes = _nodes(candidate, model, options)
     held_out = data.matched(candidate, model, options.strict)
     suspicions = [] if candidate.head_only else _probed(candidate, model, data, held_out.index)
     kept = max(KEPT, *options.k)
     measured = measure(model, held_out, data, options.batch_size, k=kept, keep_logits=options.save_logits)
-    effort = THOROUGH if options.speed else CHEAP
-    speed = measure_speed(model, held_out, measured, options.batch_size, effort, gpu_before)
+    speed = speed_of_pass(model, held_out, measured, options.batch_size)
     against = None
     if options.against is not None:
         twin = torch_twin(candidate, model)
         other = measure(twin, held_out, data, options.batch_size, k=kept)
         against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])
-    order = np.concatenate([held_out.index, np.setdiff1d(np.arange(len(candidate.labels)), held_out.index)])
-    scores = measured.scores.renumbered(order)
+    order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
     correct, several = scores.correct(), scores.several
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
     summary = summarize(scores, ks=options.k)
@@ -129,15 +123,33 @@ def _measure(
     if published is not None:
         top5 = None if published.top5 is None else published.top5 / 100
         result = replace(result, verdict=judge(result.top1, published.top1 / 100, top5, published.source))
-    logits = None if measured.logits is None else measured.logits[:, order]
-    return result, Predictions(measured.ids, scores, groups), logits
+    return result, Predictions(measured.ids, scores, groups), measured.logits
 
 
 def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> str:
-    """A hash of everything that can change a result."""
+    """A hash of what is asked, and of whom: a classifier has one row for each, however and wherever it was measured."""
     about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
+    return sha256_json(
+        [candidate.id, about, data.fingerprint, options.provider, options.allow_fallback, options.strict]
+    )[:32]
+
+
+def _conditions(options: Options) -> str:
+    """A hash of where and with what it is answered: under others a classifier is measured again, in its place."""
     installed = {name: version for name, version in versions().items() if name in THAT_MATTER}
-    return sha256_json([candidate.id, about, data.fingerprint, vars(options), installed])[:32]
+    return sha256_json(
+        [cpu_name(), os.cpu_count(), gpu_name(options.provider), options.threads, options.batch_size, installed]
+    )[:32]
+
+
+def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: Options) -> bool:
+    """Whether a result was measured under these conditions, and says all that is asked."""
+    return (
+        found.conditions == conditions
+        and set(options.k) <= found.summary.top.keys()
+        and (options.against is None or found.against is not None)
+        and (not options.save_logits or folder.has_logits(found.key))
+    )
 
 
 def _nodes(candidate: Candidate, model: Model, options: Options) -> dict[str, int]:
@@ -183,6 +195,7 @@ def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[st
         interpolation=recipe.interpolation if recipe else None,
         preprocessing=recipe.to_dict() if recipe else None,
         provider=model.settings["provider"],
+        provider_name=options.provider,
         provider_options=model.settings.get("provider_options", {}),
         nodes=nodes,
         threads=model.settings["threads"],

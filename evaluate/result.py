@@ -26,6 +26,7 @@ class Setup:
         interpolation: Of the resize, or ``None``.
         preprocessing: The recipe of resize, crop and normalisation, or ``None``.
         provider: Execution provider that ran.
+        provider_name: What it was asked for by: ``cpu`` or ``cuda``.
         provider_options: Its options.
         nodes: How many nodes of the graph each provider runs; empty where the runtime does not say.
         threads: Threads inside an operator.
@@ -49,6 +50,7 @@ class Setup:
     interpolation: str | None
     preprocessing: dict[str, Any] | None
     provider: str
+    provider_name: str
     provider_options: dict[str, str]
     nodes: dict[str, int]
     threads: int
@@ -72,7 +74,7 @@ class EvalResult:
     for every classifier of a table, then whatever else this classifier knows.
 
     Attributes:
-        key: Names everything that entered: the folder ``models/KEY`` holds this result.
+        key: Names classifier, data and provider: the folder ``models/KEY`` holds this result.
         model: Its name in the table.
         source: What was asked for: a path, ``timm:NAME``, ...
         labels: Class names; the first ones are those of the held-out set.
@@ -92,6 +94,7 @@ class EvalResult:
         unreadable: Id and reason of what was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
         notes: What of the classifier's setup is worth telling, in words.
+        conditions: Hash of machine, versions, threads and batch size, under which it was measured.
     """
 
     key: str
@@ -114,6 +117,7 @@ class EvalResult:
     unreadable: list[dict[str, str]]
     duplicates: int
     notes: list[str] = field(default_factory=list)
+    conditions: str = ""
 
     def __post_init__(self) -> None:
         """Refuse classes that have no label, which a damaged file may name."""

@@ -1,47 +1,43 @@
 """How fast a file answers, and what memory it takes."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import psutil
 import torch
 
 from ..export.proof.held_out import HeldOut, HeldOutImages
-from ..export.runtime import Array, Model
+from ..export.runtime import Model
 from .measurement import Measurement
 
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 DECODED = 64
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How long speed is measured.
+class Latency:
+    """The time of one run with one input, in milliseconds, over the rounds in which models took turns.
 
     Attributes:
-        seconds: For latency, and for each batch size.
-        runs: At most, of latency.
-        sizes: Batch sizes of throughput.
+        p50: Median.
+        p90: Percentile.
+        p99: Percentile.
+        runs: How many were timed.
+        p10: Percentile.
     """
-
-    seconds: float
-    runs: int
-    sizes: tuple[int, ...]
-
-
-CHEAP, THOROUGH = Effort(0.3, 50, ()), Effort(2.0, 500, BATCH_SIZES)
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Percentiles of the time of one run with one input, in milliseconds."""
 
     p50: float
     p90: float
     p99: float
     runs: int
+    p10: float
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """Median, and what 10 % and 90 % of the runs are below."""
+        return self.p50, self.p10, self.p90
+
+    def __str__(self) -> str:
+        """Median and spread: ``1.93 (1.88-2.10)``."""
+        return f"{self.p50:.3g} ({self.p10:.3g}-{self.p90:.3g})"
 
 
 @dataclass(frozen=True)
@@ -54,10 +50,14 @@ class Speed:
         images_per_second: Through the runtime over the whole held-out set, without decoding.
         images_per_second_overall: With decoding, which runs beside the runtime, and scoring.
         decoded_per_second: Images decoded, resized and cropped a second with nothing beside it; ``None`` for features.
-        latency: At batch 1.
+        latency: At batch 1; ``None`` where it was not timed.
         throughput: Images a second through the runtime, by batch size.
-        rss_bytes: Memory of the process, at most.
-        gpu_bytes: Memory that the process holds on the GPU; ``None`` where there is none, or nobody can tell.
+        memory_bytes: What the process grew by when the file was opened and answered a batch; ``None`` where that cannot
+            be told apart from what else the process holds.
+        gpu_bytes: The same of memory on the GPU; ``None`` where there is none, or nobody can tell.
+        thorough: Timed for long, and at many batch sizes.
+        busy: CPUs that other programs took while latency and throughput were timed, where that left too few; else
+            ``None``.
     """
 
     load_seconds: float
@@ -65,40 +65,40 @@ class Speed:
     images_per_second: float
     images_per_second_overall: float
     decoded_per_second: float | None
-    latency: Latency
+    latency: Latency | None
     throughput: dict[int, float]
-    rss_bytes: int
+    memory_bytes: int | None
     gpu_bytes: int | None
+    thorough: bool = False
+    busy: float | None = None
 
 
-def measure_speed(
-    model: Model, held_out: HeldOut, measured: Measurement, batch_size: int, effort: Effort, gpu_before: int | None
-) -> Speed:
-    """Time a file that has been measured, so that it is warm.
+def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, batch_size: int) -> Speed:
+    """What a pass over the held-out inputs says of speed; the rest is timed later, see `headsmith.evaluate.timing`.
 
     Args:
         model: The file.
         held_out: The inputs as it takes them.
         measured: The pass over them.
         batch_size: Inputs a run of that pass.
-        effort: How long.
-        gpu_before: `gpu_memory` before the file was opened.
     """
-    sizes = [size for size in effort.sizes if model.metadata.batch_size(size) == size]
-    throughput = {size: _throughput(model, measured.first, size, effort.seconds) for size in sizes}
-    rate = len(measured.ids) / measured.session_seconds
-    after = gpu_memory(model.provider)
+    rate = measured.ran / measured.session_seconds
     return Speed(
         load_seconds=model.load_seconds,
         first_run_seconds=measured.first_run_seconds,
         images_per_second=rate,
-        images_per_second_overall=len(measured.ids) / measured.seconds,
+        images_per_second_overall=measured.ran / measured.seconds,
         decoded_per_second=_decoding(held_out) if isinstance(held_out, HeldOutImages) else None,
-        latency=_latency(model, measured.first[:1], effort),
-        throughput=throughput or {model.metadata.batch_size(batch_size): rate},
-        rss_bytes=psutil.Process().memory_info().rss,
-        gpu_bytes=None if after is None or gpu_before is None else max(after - gpu_before, 0),
+        latency=None,
+        throughput={model.metadata.batch_size(batch_size): rate},
+        memory_bytes=None,
+        gpu_bytes=None,
     )
+
+
+def gpu_name(provider: str) -> str:
+    """The card that a provider runs on; empty where it uses none or torch finds none."""
+    return str(torch.cuda.get_device_name()) if provider == "cuda" and torch.cuda.is_available() else ""
 
 
 def gpu_memory(provider: str) -> int | None:
@@ -107,31 +107,6 @@ def gpu_memory(provider: str) -> int | None:
         return None
     free, total = torch.cuda.mem_get_info()
     return total - free
-
-
-def _latency(model: Model, inputs: Array, effort: Effort) -> Latency:
-    fed = model.feed(inputs)
-    times = _times(lambda: model.answer(fed), effort.seconds, effort.runs)
-    p50, p90, p99 = (float(value) for value in np.percentile(1000 * times, [50, 90, 99]))
-    return Latency(p50, p90, p99, len(times))
-
-
-def _throughput(model: Model, inputs: Array, size: int, seconds: float) -> float:
-    fed = model.feed(np.concatenate([inputs] * -(-size // len(inputs)))[:size])
-    times = _times(lambda: model.answer(fed), seconds, 1000)
-    return float(size * len(times) / times.sum())
-
-
-def _times(run: Callable[[], object], seconds: float, most: int) -> Array:
-    """Seconds of repeated runs after one that warms up: at least three, for about that long."""
-    run()
-    times: list[float] = []
-    begun = time.perf_counter()
-    while len(times) < 3 or (len(times) < most and time.perf_counter() - begun < seconds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return np.array(times)
 
 
 def _decoding(held_out: HeldOutImages) -> float | None:

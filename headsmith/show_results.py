@@ -83,7 +83,7 @@ def _columns(results: "Results") -> dict[str, list[str]]:
     return columns | {
         "NLL": [_figure(result.summary.nll) for result in results],
         "ECE": [_figure(result.summary.ece) for result in results],
-        "ms": [f"{result.speed.latency.p50:.2f}" for result in results],
+        "ms": [str(result.speed.latency or "n/a") for result in results],
         "images/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
         "MB": [f"{result.setup.bytes / 1e6:.1f}" for result in results],
     }

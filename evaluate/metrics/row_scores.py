@@ -76,12 +76,6 @@ class RowScores:
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         return replace(self, **columns)
 
-    def renumbered(self, order: Array) -> "RowScores":
-        """The same with classes in another order: the class that was ``order[i]``, of all C, becomes i."""
-        place = np.empty(len(order) + 1, dtype=np.int32)
-        place[order], place[-1] = np.arange(len(order)), -1
-        return replace(self, labels=place[self.labels], topk_indices=place[self.topk_indices])
-
     @staticmethod
     def concatenate(parts: "Sequence[RowScores]") -> "RowScores":
         """The rows of all parts, at least one, in order."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ...metrics.proportions import Share
 from ..reference import Verdict
+from ..speed import Latency
 from ..statistics import Standing
 from .measured import Measured
 
@@ -20,7 +21,7 @@ class Row:
         mean_recall: See `metrics.Summary`.
         nll: See there.
         ece: See there.
-        latency: Median milliseconds for one input; ``None`` where it was not measured.
+        latency: Milliseconds for one input; ``None`` where it was not measured.
         per_second: Inputs a second through the runtime.
         megabytes: Size of the file.
         parameters: In millions.
@@ -35,7 +36,7 @@ class Row:
     mean_recall: float | None
     nll: float | None
     ece: float | None
-    latency: float | None
+    latency: Latency | None
     per_second: float | None
     megabytes: float
     parameters: float | None
@@ -56,7 +57,7 @@ def ranked(model: Measured) -> Row:
         mean_recall=summary.mean_recall,
         nll=summary.nll,
         ece=summary.ece,
-        latency=speed.latency.p50 or None,
+        latency=speed.latency,
         per_second=speed.images_per_second or None,
         megabytes=result.setup.bytes / 1e6,
         parameters=None if parameters is None else parameters / 1e6,

@@ -23,6 +23,7 @@ _ELSEWHERE = (
     *(("end", -4, 17), ("start", 4, -11), ("end", -4, -11)),
 )
 _Box = tuple[float, float, float, float]
+Spread = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,17 @@ class Point:
     Attributes:
         name: The classifier.
         cost: What it costs, above 0.
+        low: Its spread's lower end.
+        high: Its spread's upper end.
         accuracy: Top-1.
-        best: On the Pareto front: no other is as cheap and as accurate, and better in one of both.
+        best: On the Pareto front: no other is as cheap and as accurate, and better in one of both. Costs whose spreads
+            overlap are equal.
     """
 
     name: str
     cost: float
+    low: float
+    high: float
     accuracy: Share
     best: bool
 
@@ -74,16 +80,27 @@ class Chart:
         """The points on the Pareto front, the cheapest first."""
         return [point for point in self.points if point.best]
 
+    @property
+    def steps(self) -> list[Point]:
+        """What the line goes through: of the front the first of each accuracy, whose like cost as much as it does.
+
+        None where the front is of one accuracy and has several points: these are equal, and there is nothing to draw.
+        """
+        first: dict[float, Point] = {}
+        for point in self.front:
+            first.setdefault(point.accuracy.value, point)
+        return list(first.values()) if len(first) > 1 or len(self.front) == 1 else []
+
     def y(self, value: float) -> float:
         """Pixels from the top."""
         return HEIGHT * (1 - self.accuracies.place(value))
 
 
-def tradeoff(costs: dict[str, float], accuracies: dict[str, Share]) -> Chart | None:
+def tradeoff(costs: dict[str, Spread], accuracies: dict[str, Share]) -> Chart | None:
     """Arrange a chart.
 
     Args:
-        costs: Of each classifier whose cost is known, above 0.
+        costs: Of each classifier whose cost is known, above 0, with its spread: middle, low, high.
         accuracies: Of all classifiers.
 
     Returns:
@@ -91,28 +108,35 @@ def tradeoff(costs: dict[str, float], accuracies: dict[str, Share]) -> Chart | N
     """
     if not costs:
         return None
-    names = sorted(costs, key=lambda name: (costs[name], -accuracies[name].value))
-    best = pareto_front(np.array([costs[name] for name in names]), np.array([accuracies[name].value for name in names]))
-    points = [Point(name, costs[name], accuracies[name], bool(on)) for name, on in zip(names, best, strict=True)]
+    names = sorted(costs, key=lambda name: (costs[name][0], -accuracies[name].value))
+    spreads = np.array([costs[name] for name in names])
+    best = pareto_front(spreads[:, 1], spreads[:, 2], np.array([accuracies[name].value for name in names]))
+    points = [Point(name, *costs[name], accuracies[name], bool(on)) for name, on in zip(names, best, strict=True)]
     ends = [end for point in points for end in (point.accuracy.low, point.accuracy.high)]
-    chart = Chart(points, axis([point.cost for point in points], log=True, margin=0.12), axis(ends, margin=0.08), {})
+    chart = Chart(
+        points,
+        axis([end for point in points for end in (point.low, point.high)], log=True, margin=0.12),
+        axis(ends, margin=0.08),
+        {},
+    )
     for kind, width in WIDTHS.items():
         chart.labels[kind] = _arrange(chart, width)
     return chart
 
 
-def pareto_front(costs: Array, accuracies: Array) -> Array:
+def pareto_front(low: Array, high: Array, accuracies: Array) -> Array:
     """Which of N are on the Pareto front of low cost and high accuracy.
 
     Args:
-        costs: ``(N,)``.
+        low: ``(N,)``, lower ends of the costs' spreads.
+        high: ``(N,)``, their upper ends. One costs more than another where its spread lies above the other's.
         accuracies: ``(N,)``.
 
     Returns:
         ``(N,)`` bool: no other costs no more and is no less accurate, and is better in one of both.
     """
-    cost, accuracy = costs[:, None] - costs, accuracies - accuracies[:, None]
-    beaten = (cost >= 0) & (accuracy >= 0) & ((cost > 0) | (accuracy > 0))
+    dearer, cheaper, accuracy = low[:, None] > high, high[:, None] < low, accuracies - accuracies[:, None]
+    beaten = ~cheaper & (accuracy >= 0) & (dearer | (accuracy > 0))
     front: Array = np.logical_not(np.any(beaten, axis=1))
     return front
 

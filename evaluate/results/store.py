@@ -81,7 +81,7 @@ class ResultsFolder:
         return f"{model}@{key[:6]}" if model in taken else model
 
     def add(self, result: EvalResult, predictions: Predictions, logits: Array | None = None) -> None:
-        """Keep a result; one that another process added meanwhile stays.
+        """Keep a result, in place of one that was measured before under its key.
 
         Args:
             result: The result.
@@ -90,15 +90,22 @@ class ResultsFolder:
         """
         self._begin()
         target = self.path / MODELS / result.key
-        with self._lock:
-            if not target.exists():
-                with new_folder(target) as temporary:
-                    predictions.write(temporary / PREDICTIONS)
-                    if logits is not None:
-                        labels = predictions.scores.labels
-                        np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
-                    write_record(temporary / RESULT, result)
+        with self._lock, new_folder(target, replace=RESULT) as temporary:
+            predictions.write(temporary / PREDICTIONS)
+            if logits is not None:
+                labels = predictions.scores.labels
+                np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
+            write_record(temporary / RESULT, result)
         self._put(result_row(result))
+
+    def update(self, result: EvalResult) -> None:
+        """Write a result of which more is known now; its predictions stay."""
+        write_record(self.path / MODELS / result.key / RESULT, result)
+        self._put(result_row(result))
+
+    def has_logits(self, key: str) -> bool:
+        """Whether all logits were kept of what was measured under a key."""
+        return (self.path / MODELS / key / LOGITS).is_file()
 
     def fail(self, failed: FailedModel) -> None:
         """Keep the reason why a classifier could not be measured; the next evaluation tries again."""

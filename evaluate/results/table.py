@@ -16,8 +16,19 @@ COLUMNS = (
     *("n", "top1_low", "top1_high", "top5_low", "top5_high", "rank", "tied", "p_holm"),
     *("mean_recall", "nll", "brier", "ece", "ece_mass", "aurc", "num_classes"),
     *("images_per_second", "images_per_second_overall", "decoded_per_second"),
-    *("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "load_seconds", "first_run_seconds"),
-    *("rss_mb", "gpu_mb", "file_mb", "batch_size", "provider", "nodes_elsewhere", "threads", "runtime", "device"),
+    *("latency_p10_ms", "latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "load_seconds", "first_run_seconds"),
+    *(
+        "busy_cpus",
+        "memory_mb",
+        "gpu_mb",
+        "file_mb",
+        "batch_size",
+        "provider",
+        "nodes_elsewhere",
+        "threads",
+        "runtime",
+        "device",
+    ),
     *("published_top1", "published_top5", "published_by", "minus_published", "within"),
     *("against", "flips", "ties", "not_finite", "unreadable", "duplicates", "flags"),
     *("file", "model_sha256", "data", "data_sha256", "labels_sha256", "preprocessing_sha256"),
@@ -41,10 +52,8 @@ def result_row(result: EvalResult) -> Row:
         "interpolation": setup.interpolation,
         "n": result.n,
         "num_classes": result.summary.num_logits,
-        "latency_p50_ms": round(speed.latency.p50, 3),
-        "latency_p90_ms": round(speed.latency.p90, 3),
-        "latency_p99_ms": round(speed.latency.p99, 3),
-        "rss_mb": round(speed.rss_bytes / 1e6, 1),
+        "memory_mb": None if speed.memory_bytes is None else round(speed.memory_bytes / 1e6, 1),
+        "busy_cpus": _rounded(speed.busy, 2),
         "gpu_mb": None if speed.gpu_bytes is None else round(speed.gpu_bytes / 1e6, 1),
         "file_mb": round(setup.bytes / 1e6, 2),
         "nodes_elsewhere": sum(setup.nodes.values()) - setup.nodes.get(setup.provider, 0),
@@ -56,6 +65,8 @@ def result_row(result: EvalResult) -> Row:
         "source": result.source,
         "key": result.key,
     }
+    for name in ("p10", "p50", "p90", "p99") if speed.latency else ():
+        row[f"latency_{name}_ms"] = round(getattr(speed.latency, name), 3)
     for size, rate in speed.throughput.items():
         row[f"images_per_second_at_{size}"] = round(rate, 2)
     for name in ("images_per_second", "images_per_second_overall", "decoded_per_second"):

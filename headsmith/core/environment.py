@@ -71,6 +71,15 @@ def describe_device(device: "torch.device") -> str:
     return f"cpu ({torch.get_num_threads()} threads)"
 
 
+def cpu_name() -> str:
+    """The model of the CPU, as Linux names it; elsewhere what the system says of it."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
 def free_memory() -> int:
     """Bytes of RAM that this process may still take: what the system can spare, and what its control groups leave.
 

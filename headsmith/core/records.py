@@ -32,7 +32,9 @@ def write_record(path: Path, value: Any) -> None:
     write_json(path, to_json(value))
 
 
-def read_record(path: Path, kind: type[T], *, advice: str = "damaged, or of another version: evaluate again") -> T:
+def read_record(
+    path: Path, kind: type[T], *, advice: str = "damaged, or of another version: evaluate again into another folder"
+) -> T:
     """Read what `write_record` wrote.
 
     Args:

@@ -13,11 +13,13 @@ from PIL import Image
 from sklearn.metrics import log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar
 
+import headsmith.evaluate.evaluation as evaluation
 import headsmith.evaluate.measurement as measurement
 import headsmith.evaluate.one_classifier as one_classifier
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.metrics import summarize
+from headsmith.evaluate.timing import Effort
 from headsmith.export import Bundle, export_classifier
 from headsmith.trainer import extract, train
 
@@ -284,7 +286,8 @@ def test_nan_is_wrong_and_said(tiny_bundle, images, monkeypatch, tmp_path):
     results = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)
     result = results[0]
     assert (result.top1.value, result.top5.value, result.not_finite) == (0, 0, 42)
-    assert "42 inputs have NaN or infinite logits" in result.flags
+    assert "no answer: every one of 42 inputs has NaN among its logits" in result.flags
+    assert result.worthless
     assert set(results.predictions(0).scores.topk_indices[:, 0]) == {-1}
 
 
@@ -328,7 +331,7 @@ def test_the_same_classifier_under_torch(tiny_bundle, images, tmp_path):
 
 
 def test_speed_at_many_batch_sizes(tiny_bundle, image_folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(one_classifier, "THOROUGH", one_classifier.THOROUGH.__class__(0.01, 5, (1, 2, 128)))
+    monkeypatch.setattr(evaluation, "THOROUGH", Effort(0.01, 5, (1, 2, 128)))
     results = evaluate_classifiers(tiny_bundle, data=image_folder({"cat": 3}), out=tmp_path, speed=True)
     assert list(results[0].speed.throughput) == [1, 2, 128]
     assert float(rows_of(tmp_path)[0]["images_per_second_at_128"]) > 0

@@ -29,12 +29,13 @@ def made_up(name: str, seed: int, strength: float = 1.0, groups: bool = False) -
     right = scores.correct()
     setup = Setup(
         file="model.onnx", bytes=1000, parameters=5_288_548, image_size=224, crop_pct=0.875, interpolation="bicubic",
-        preprocessing=None, provider="CPUExecutionProvider", provider_options={}, nodes={"CPUExecutionProvider": 9},
+        preprocessing=None, provider="CPUExecutionProvider", provider_name="cpu", provider_options={},
+        nodes={"CPUExecutionProvider": 9},
         threads=1, runtime="onnxruntime 1.31", device="cpu", batch_size=64, data=DATA.name,
         data_sha256=DATA.fingerprint, model_sha256=str(seed), labels_sha256="", preprocessing_sha256="",
         versions={"python": "3.11"}, created="2026-01-01T00:00:00+00:00",
     )  # fmt: skip
-    speed = Speed(0.1, 0.2, 100.0, 50.0, 80.0, Latency(1.0, 2.0, 3.0, 20), {1: 90.0, 8: 110.0}, 10**8, None)
+    speed = Speed(0.1, 0.2, 100.0, 50.0, 80.0, Latency(1.0, 2.0, 3.0, 20, 0.9), {1: 90.0, 8: 110.0}, 10**8, None)
     result = EvalResult(
         key=f"{name}-{seed}", model=name, source=f"{name}.onnx", labels=NAMES, summary=summarize(scores), subset=None,
         groups={}, classes=class_table(scores), confused=confused_pairs(scores),

@@ -113,6 +113,7 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         interpolation="bicubic",
         preprocessing=None,
         provider="CPUExecutionProvider",
+        provider_name="cpu",
         provider_options={},
         nodes={},
         threads=2,
@@ -127,16 +128,16 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         versions={"python": "3.11.9", "headsmith": "0.1.0", "onnxruntime": "1.31.0"},
         created="2026-01-02T03:04:05+00:00",
     )
-    latency = Latency(model.latency, model.latency * 1.1, model.latency * 1.3, 100)
+    latency = Latency(model.latency, model.latency * 1.1, model.latency * 1.3, 100, model.latency * 0.9)
     speed = Speed(
         load_seconds=0.2,
         first_run_seconds=0.1,
         images_per_second=3000 / model.latency if model.latency else 0.0,
         images_per_second_overall=900 / model.latency if model.latency else 0.0,
         decoded_per_second=400.0,
-        latency=latency,
+        latency=latency if model.latency else None,
         throughput={1: 20.0},
-        rss_bytes=500_000_000,
+        memory_bytes=500_000_000,
         gpu_bytes=None,
     )
     return EvalResult(

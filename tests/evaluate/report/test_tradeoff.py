@@ -18,12 +18,38 @@ def test_the_front_is_what_nothing_beats(models):
 
     expected = [not any(beats(other, model) for other in models) for model in models]
     costs, accuracies = np.array(models, dtype=float).T
-    assert pareto_front(costs, accuracies).tolist() == expected
+    assert pareto_front(costs, costs, accuracies).tolist() == expected
+
+
+@given(st.lists(st.tuples(few, st.integers(0, 3), few), min_size=1, max_size=9))
+def test_costs_whose_spreads_overlap_are_not_ordered(models):
+    def beats(one, other):
+        cheaper, dearer = one[0] + one[1] < other[0], one[0] > other[0] + other[1]
+        return (cheaper and one[2] >= other[2]) or (not dearer and one[2] > other[2])
+
+    low, width, accuracies = np.array(models, dtype=float).T
+    expected = [not any(beats(other, model) for other in models) for model in models]
+    assert pareto_front(low, low + width, accuracies).tolist() == expected
+
+
+def test_two_equal_files_are_no_front():
+    """Their medians differ, since the machine was busy for a while; their spreads tell."""
+    equal = {"one": (58.7, 50.0, 120.0), "two": (116.0, 55.0, 130.0)}
+    chart = tradeoff(equal, dict.fromkeys(equal, wilson(70, 100)))
+    assert [point.best for point in chart.points] == [True, True]
+    assert chart.steps == []
+    worse = tradeoff(equal | {"three": (300.0, 290.0, 310.0)}, dict.fromkeys([*equal, "three"], wilson(70, 100)))
+    assert [point.name for point in worse.front] == ["one", "two"]
+    better = dict.fromkeys(equal, wilson(70, 100)) | {"three": wilson(90, 100)}
+    assert [point.name for point in tradeoff(equal | {"three": (300.0, 290.0, 310.0)}, better).steps] == [
+        "one",
+        "three",
+    ]
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 1e4), st.integers(0, 50)), min_size=1, max_size=12))
 def test_points_and_names_stay_inside_and_apart(models):
-    costs = {f"a model of some length {index}": cost for index, (cost, _) in enumerate(models)}
+    costs = {f"a model of some length {index}": (cost, cost / 2, cost * 2) for index, (cost, _) in enumerate(models)}
     chart = tradeoff(costs, {name: wilson(hits, 50) for name, (_, hits) in zip(costs, models, strict=True)})
     for point in chart.points:
         assert 0 < chart.costs.place(point.cost) < 1
