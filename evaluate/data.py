@@ -118,7 +118,7 @@ def open_data(
     group_column: str | None = None,
     image_column: str | None = None,
     label_column: str | None = None,
-    part: bool = False,
+    part: bool | Mapping[str, str] = False,
 ) -> HeldOutData:
     """Open a held-out set.
 
@@ -130,7 +130,8 @@ def open_data(
         group_column: Column of ``truth``, or of a `datasets` source, with a group for each image.
         image_column: Image column of a `datasets` source.
         label_column: Label column of a `datasets` source.
-        part: Take the test split that an undivided source got when a head was trained on it.
+        part: Take the test split that an undivided source got when a head was trained on it; with the images that
+            followed their copies into another split, see ``together`` of `open_images`.
 
     Raises:
         InputError: No such data, nothing in it, or parts that do not fit together.
@@ -138,7 +139,10 @@ def open_data(
     where = Path(data).expanduser()
     keys = {"truth": truth, "class_ids": class_ids, "group_column": group_column}
     keys |= {"image_column": image_column, "label_column": label_column}
-    source: dict[str, Any] = {"data": str(where.resolve() if where.exists() else data), "part": part}
+    source: dict[str, Any] = {
+        "data": str(where.resolve() if where.exists() else data),
+        "part": dict(part) if isinstance(part, Mapping) else part,
+    }
     source |= {name: _absolute(str(value)) for name, value in keys.items() if value is not None}
     if _is_feature_set(where):
         return HeldOutData(source, features=FeatureSet.load(where))
@@ -146,7 +150,10 @@ def open_data(
         found = labelled_by(Path(truth), where, class_ids, group_column)
         return HeldOutData(source, found.images, None, found.sets, found.groups, tuple(found.notes))
     columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
-    images = open_images(data, **columns).split("test") if part else open_images(data, **columns, splits=False)
+    if part is False:
+        images = open_images(data, **columns, splits=False)
+    else:
+        images = open_images(data, **columns, together=part if isinstance(part, Mapping) else False).split("test")
     if not len(images):
         raise InputError(f"{data}: no held-out image in it")
     ids = class_names_of(class_ids)
@@ -154,16 +161,25 @@ def open_data(
     return HeldOutData(source, images if ids is None else renamed(images, ids, str(data)), groups=groups)
 
 
-def is_trained_on(data: str | Path, origins: Sequence[Mapping[str, Any]], **columns: str | None) -> bool:
+def part_trained_on(
+    data: str | Path, origins: Sequence[Mapping[str, Any]], **columns: str | None
+) -> bool | Mapping[str, str]:
     """Whether a head was trained on a part of this very source, so that only its held-out part may be measured.
 
     Args:
         data: See `open_data`.
         origins: Manifests of bundles.
         columns: ``image_column`` and ``label_column`` of `open_data`.
+
+    Returns:
+        ``part`` of `open_data`.
     """
-    known = [origin for origin in origins if origin["features"]["source"] is not None]
-    return any(same_source(data, origin, dict(columns)) is not None for origin in known)
+    for origin in origins:
+        source = origin["features"]["source"]
+        if source is not None and same_source(data, origin, dict(columns)) is not None:
+            moved: bool | Mapping[str, str] = source.get("together", True)
+            return moved
+    return False
 
 
 def _absolute(value: str) -> str:

@@ -9,7 +9,7 @@ from ..core.files import read_json
 from ..export.bundle.bundle import MANIFEST, Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.formats.formats import checked_threads
-from .data import is_trained_on, open_data
+from .data import open_data, part_trained_on
 from .metrics.summary import KS
 from .one_classifier import Options, evaluate_one, is_timed
 from .result import EvalResult, FailedModel
@@ -105,7 +105,7 @@ def evaluate_classifiers(
     asked: dict[str, Any] = {"preprocessing": preprocessing, "labels": labels, "background": background}
     candidates = find_candidates(names, **asked, output=output, checkpoint=checkpoint)
     columns = {"image_column": image_column, "label_column": label_column}
-    part = truth is None and is_trained_on(data, _manifests(names), **columns)
+    part = part_trained_on(data, _manifests(names), **columns) if truth is None else False
     held_out = open_data(data, truth=truth, class_ids=class_ids, group_column=group_column, **columns, part=part)
     record = HeldOutRecord(
         name=held_out.name,

@@ -44,6 +44,7 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
         _tiny(fitted, feature_set.arrays("train")[0]),
         _leak(feature_set),
         _few(feature_set),
+        _copies(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
     return [*filter(None, found), *(f"{split}: {rows}" for split, rows in lost.items())]
@@ -168,6 +169,21 @@ def _standardised(fitted: Fitted) -> bool:
 
 def _some(features: Tensor) -> Tensor:
     return features[:: max(1, len(features) // SAMPLE)].double()
+
+
+def _copies(feature_set: FeatureSet) -> str:
+    """What `extract` told of copies, in one line."""
+    copies = feature_set.manifest.get("copies", {})
+    across, conflicts = copies.get("across", {}), copies.get("conflicts", {}).get("pictures", 0)
+    told = []
+    if across:
+        counts = " and ".join(
+            f"{found['images']} of {feature_set.manifest['splits'][split]} {split}" for split, found in across.items()
+        )
+        told.append(f"leak: {counts} images are copies of images of an earlier split, so accuracies may be too high")
+    if conflicts:
+        told.append(f"{conflicts} pictures stand in more than one class")
+    return f"{'; '.join(told)}; see `headsmith inspect {feature_set.path}`" if told else ""
 
 
 def _leak(feature_set: FeatureSet) -> str:

@@ -200,25 +200,27 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
     from ...trainer.features.images.image_set import open_images
 
     features = origin["features"]
+    together = (features["source"] or {}).get("together", False)
     try:
-        images = open_images(data, **columns)
+        images = open_images(data, **columns, together={} if together is not False else False)
     except InputError:
         return None  # nothing to train on, so not the source of a training
-    if images.source == features["source"]:
-        return images
+    found = images.moved(together) if together is not False else images
+    if found.source == features["source"]:
+        return found
     if len(images.split("test")) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images
     parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
-    return images if same_images(parts, features["fingerprint"]) else None
+    return found if same_images(parts, features["fingerprint"]) else None
 
 
 def _training_source(trained_on: dict[str, Any] | None) -> "ImageSet":
     if trained_on is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
-    from ...trainer.features.images.image_set import open_images
+    from ...trainer.features.images.image_set import reopen
 
     try:
-        return open_images(**trained_on)
+        return reopen(trained_on)
     except InputError as error:
         raise InputError(
             f"the images that the features came from cannot be opened ({error}); if they moved, name held-out images "

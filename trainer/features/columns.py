@@ -24,11 +24,13 @@ class Columns:
         names: N sample ids as Arrow text; `ids` are the same as a list, made when first asked for.
         labels: ``(N,)``, int64.
         features: ``(N, D)``, float16 or float32; a private map of the file where one record batch holds them all.
+        pictures: N hashes of the decoded pictures, in hexadecimal; ``None`` where they are not known.
     """
 
     names: pa.StringArray
     labels: np.ndarray[Any, np.dtype[np.int64]]
     features: np.ndarray[Any, Any]
+    pictures: pa.StringArray | None = None
 
     @cached_property
     def ids(self) -> list[str]:
@@ -50,7 +52,9 @@ def read_columns(folder: Path) -> Columns:
     names = pa.concat_arrays([batch["id"] for batch, _ in batches])
     labels = np.concatenate([batch["label"].to_numpy() for batch, _ in batches])
     blocks = [_features(batch["features"], mapped) for batch, mapped in batches]
-    return Columns(names, labels, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+    known = all("picture" in batch.schema.names for batch, _ in batches)
+    pictures = pa.concat_arrays([batch["picture"] for batch, _ in batches]) if known else None
+    return Columns(names, labels, blocks[0] if len(blocks) == 1 else np.concatenate(blocks), pictures)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -89,7 +93,8 @@ def _check_types(schema: pa.Schema, path: Path) -> None:
     found = {field.name: field.type for field in schema}
     kind = found.get("features")
     wide = pa.types.is_fixed_size_list(kind) and kind.value_type in (pa.float16(), pa.float32()) if kind else False
-    if not wide or found.get("id") != pa.string() or found.get("label") != pa.int64():
+    texts = [found.get("id"), found.get("picture", pa.string())]
+    if not wide or texts != [pa.string()] * 2 or found.get("label") != pa.int64():
         types = {name: str(kind) for name, kind in found.items()}
         raise InputError(
             f"{path}: columns are {types}, expected id string, label int64, features fixed-size float list"

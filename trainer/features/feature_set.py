@@ -162,7 +162,16 @@ class FeatureSet:
         _check_labels(columns, len(self.manifest["class_names"]), where)
         if rows_sha256(columns.names, columns.labels) != self.manifest["rows_sha256"][split]:
             raise InputError(f"{where}: ids and labels are not those that were written; make it again with --overwrite")
+        self._check_pictures(split, columns.pictures)
         _check_finite(columns, where)
+
+    def _check_pictures(self, split: str, pictures: pa.StringArray | None) -> None:
+        written = self.manifest.get("pictures_sha256", {}).get(split)
+        if written is not None and (pictures is None or pictures_sha256(pictures) != written):
+            raise InputError(
+                f"{self.path}: {split}: the hashes of the pictures are not those that were written; make it again with "
+                "--overwrite"
+            )
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Columns]]:
@@ -217,6 +226,11 @@ def rows_sha256(ids: Sequence[str] | pa.StringArray, labels: np.ndarray[Any, np.
     digest = hashlib.sha256(text.as_buffer())
     digest.update(np.ascontiguousarray(labels, dtype="<i8").data)
     return digest.hexdigest()
+
+
+def pictures_sha256(pictures: pa.StringArray) -> str:
+    """SHA-256 over the hashes of pictures, one a line."""
+    return rows_sha256(pictures, np.empty(0, np.int64))
 
 
 def _check_labels(columns: Columns, classes: int, where: str) -> None:

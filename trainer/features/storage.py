@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -15,6 +15,8 @@ import xxhash
 from .feature_set import mark_of, rows_sha256
 
 Array = np.ndarray[Any, Any]
+# Columns that rows of images have: which view of its image a row is, and the hash of its picture.
+FURTHER = {"view": "int64", "picture": "string"}
 
 
 class Sink(Protocol):
@@ -66,7 +68,7 @@ def split_file(
     class_names: list[str],
     width: int,
     dtype: str,
-    views: Array | None = None,
+    further: Mapping[str, pa.Array] | None = None,
 ) -> Iterator[FileSink]:
     """Make the folder of a split, as `datasets` saves it, with one record batch that maps as one array.
 
@@ -77,17 +79,16 @@ def split_file(
         class_names: The classes.
         width: D.
         dtype: ``float16`` or ``float32``.
-        views: ``(N,)`` int64, which view of its image a row is, where images have several.
+        further: N values of each of `FURTHER` that the rows have.
 
     Yields:
         What takes the N rows of features.
     """
-    features = _columns(class_names, width, dtype, views is not None)
+    further = further or {}
+    features = _columns(class_names, width, dtype, list(further))
     folder.mkdir(parents=True)
     rows = folder / "rows.arrow"
-    columns = {"id": names, "label": pa.array(labels, pa.int64())}
-    if views is not None:
-        columns["view"] = pa.array(views, pa.int64())
+    columns = {"id": names, "label": pa.array(labels, pa.int64()), **further}
     with rows.open("wb+") as file:
         file.seek(_lay_out(file, features.arrow_schema, columns, width * np.dtype(dtype).itemsize))
         sink = FileSink(file)
@@ -98,19 +99,21 @@ def split_file(
     rows.replace(_side_files(folder, features, mark))
 
 
-def _columns(class_names: list[str], width: int, dtype: str, views: bool) -> datasets.Features:
+def _columns(class_names: list[str], width: int, dtype: str, further: list[str]) -> datasets.Features:
     """The columns of a feature set, for `datasets`."""
     columns = {
         "id": datasets.Value("string"),
         "label": datasets.ClassLabel(names=class_names),
         "features": datasets.List(datasets.Value(dtype), length=width),
     }
-    return datasets.Features(columns | ({"view": datasets.Value("int64")} if views else {}))
+    return datasets.Features(columns | {name: datasets.Value(FURTHER[name]) for name in further})
 
 
 def _side_files(folder: Path, features: datasets.Features, mark: str) -> Path:
     """Let `datasets` write what it needs beside the rows, for one row; returns the file for all of them."""
-    row = {"id": "", "label": 0, "features": np.zeros(features["features"].length, features["features"].feature.dtype)}
+    kind = features["features"]
+    row = {name: "" if name in ("id", "picture") else 0 for name in features}
+    row["features"] = np.zeros(kind.length, kind.feature.dtype)
     table = pa.Table.from_pylist([row], schema=features.arrow_schema)
     were_on = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,15 @@ import torch
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
-from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, rows_sha256
+from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, pictures_sha256, rows_sha256
+from ..images.copies import followers
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed
-from ..storage import split_file
+from ..same_pictures import find_copies
+from ..storage import FURTHER, split_file
 from .request import fingerprint
 from .shards import Shard, ShardRows, read_shard
+from .split_rows import SplitRows
 
 
 def assemble(
@@ -43,13 +45,15 @@ def assemble(
     found = {shard.name: read_shard(partial / shard.name, shard, images, request) for shard in shards}
     tables = {split: _with_views(_join(shards, found, split), shards, split) for split in SPLITS}
     unreadable = [entry for rows in found.values() for entry in rows.unreadable]
-    _check_left(tables, images, unreadable)
+    images, moved = _together(images, tables)
+    rows = {split: SplitRows.of(split, tables, moved) for split in SPLITS}
+    _check_left(rows, images, unreadable)
     folder = partial / "assembled"
     shutil.rmtree(folder, ignore_errors=True)
-    for split, table in tables.items():
-        _write_split(folder / split, table, images.class_names)
+    for split, one in rows.items():
+        _write_split(folder / split, one, images.class_names)
     write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
-    write_json(folder / MANIFEST, _manifest(tables, list(found.values()), images, backbone, request, unreadable))
+    write_json(folder / MANIFEST, _manifest(rows, list(found.values()), images, backbone, request, unreadable))
     return folder
 
 
@@ -86,50 +90,53 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
     return table.append_column("view", pa.array(numbers))
 
 
-def _check_left(tables: dict[str, pa.Table], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
-    """Refuse what the unreadable images leave useless."""
+def _together(images: ImageSet, tables: dict[str, pa.Table]) -> tuple[ImageSet, dict[str, str]]:
+    """Let copies that differ in bytes, but not in pixels, go into one of the splits that were carved.
+
+    Returns:
+        The images so divided, and the new splits of those that move, by id.
+    """
+    if not images.carved:
+        return images, {}
+    ids = {split: table["id"].to_pylist() for split, table in tables.items()}
+    pictures = {split: table["picture"].to_pylist() for split, table in tables.items()}
+    moved = followers(ids, pictures, ("train", *images.carved))
+    return (images.moved(moved), moved) if moved else (images, moved)
+
+
+def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
+    """Refuse what the unreadable images, and copies that are kept together, leave useless."""
     names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
-    wanted = {sample.label for sample in images.samples if sample.split == "train"}
-    lost = sorted(wanted - set(tables["train"]["label"].to_pylist()))
+    remedy = f"is readable: {names}; repair them or add others"
+    if not unreadable:
+        remedy = "is left beside the copies of held-out ones; add others, or divide the images yourself"
+    lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
     if lost:
         classes = listed([repr(images.class_names[label]) for label in lost])
-        raise InputError(f"no training image of class {classes} is readable: {names}; repair them or add others")
-    for split, table in tables.items():
-        if not len(table):
-            raise InputError(f"no image of {split} is readable: {names}; repair them or add others")
+        raise InputError(f"no training image of class {classes} {remedy}")
+    for split, one in rows.items():
+        if not len(one.labels):
+            raise InputError(f"no image of {split} {remedy}")
 
 
-def _write_split(folder: Path, table: pa.Table, class_names: list[str]) -> None:
+def _write_split(folder: Path, rows: SplitRows, class_names: list[str]) -> None:
     """Copy the rows from the mapped shards, one after the other."""
-    names, labels = _rows(table)
-    views = table["view"].to_numpy() if "view" in table.column_names else None
-    width = table.schema.field("features").type.list_size
-    with split_file(folder, names, labels, class_names, width, _dtype_name(table), views) as sink:
-        for block in _blocks(table):
+    further = {name: rows.column(name) for name in FURTHER if name in rows.names}
+    with split_file(folder, rows.ids, rows.labels, class_names, rows.width, rows.dtype, further) as sink:
+        for block in rows.blocks():
             sink.append(block)
 
 
-def _rows(table: pa.Table) -> tuple[pa.StringArray, np.ndarray[Any, np.dtype[np.int64]]]:
-    """Ids and labels."""
-    return pa.concat_arrays(table["id"].chunks), table["label"].to_numpy()
-
-
-def _blocks(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
-    """The features of a shard each, ``(n, D)``."""
-    for chunk in table["features"].chunks:
-        yield chunk.flatten().to_numpy().reshape(len(chunk), -1)
-
-
 def _manifest(
-    tables: dict[str, pa.Table],
+    tables: dict[str, SplitRows],
     shards: list[ShardRows],
     images: ImageSet,
     backbone: dict[str, Any],
     request: dict[str, Any],
     unreadable: list[dict[str, str]],
 ) -> dict[str, Any]:
-    rows = {split: len(table) for split, table in tables.items()}
     seconds = elapsed(shards)
+    copies = find_copies({split: one.shown() for split, one in tables.items()})
     readable = len(images) - len(unreadable)
     return {
         "format": FORMAT,
@@ -140,11 +147,14 @@ def _manifest(
         "source": images.source,
         "source_fingerprint": request["source"],
         "class_names": images.class_names,
-        "splits": rows,
+        "splits": {split: len(one.labels) for split, one in tables.items()},
         "split_rule": images.split_rule,
-        "rows_sha256": {split: rows_sha256(*_rows(table)) for split, table in tables.items()},
+        "rows_sha256": {split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
+        "pictures_sha256": {split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
+        "copies": copies.record(images.class_names),
+        "warnings": copies.warnings(images.class_names) + _kept_whole(tables, images),
         "feature_dim": backbone["feature_dim"],
-        "dtype": _dtype_name(tables["train"]),
+        "dtype": tables["train"].dtype,
         **{key: request[key] for key in ("amp", "views") if key in request},
         "l2_normalised": False,
         "unreadable": unreadable,
@@ -158,6 +168,18 @@ def _manifest(
     }
 
 
+def _kept_whole(rows: dict[str, SplitRows], images: ImageSet) -> list[str]:
+    """A line for each carved split that lacks classes of which train has images."""
+    known = np.unique(rows["train"].labels)
+    lacking = {split: np.setdiff1d(known, rows[split].labels) for split in images.carved}
+    return [
+        f"{split} has no image of class {listed([repr(images.class_names[label]) for label in labels])}: too few "
+        "different ones, or unreadable"
+        for split, labels in lacking.items()
+        if labels.size
+    ]
+
+
 def elapsed(shards: list[ShardRows]) -> float:
     """Seconds in which at least one process worked: what several did at once counts once, pauses do not."""
     total, until = 0.0, float("-inf")
@@ -167,15 +189,11 @@ def elapsed(shards: list[ShardRows]) -> float:
     return max(total, 1e-9)
 
 
-def _dtype_name(table: pa.Table) -> str:
-    return str(np.dtype(table.schema.field("features").type.value_type.to_pandas_dtype()))
-
-
-def _statistics(tables: list[pa.Table]) -> dict[str, float]:
+def _statistics(tables: list[SplitRows]) -> dict[str, float]:
     """Smallest and largest value and mean Euclidean norm of the features as they are stored."""
     low, high, norms, rows = float("inf"), float("-inf"), 0.0, 0
     for block in (
-        torch.from_numpy(block.astype(np.float32)) for table in tables for block in _blocks(table) if block.size
+        torch.from_numpy(block.astype(np.float32)) for table in tables for block in table.blocks() if block.size
     ):
         low, high = min(low, float(block.min())), max(high, float(block.max()))
         norms += float(block.norm(dim=1).double().sum())

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from ....core.cpus import usable_cpus
-from ....core.errors import InputError
+from ....core.errors import InputError, keeping
 from ....core.files import read_json
 from ....models.backbone import load_backbone
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
 from ..images.batches import check_at_least_one
-from ..images.image_set import open_images
+from ..images.image_set import ImageSet, open_images
 from ..launch import Launch
 from .assembly import assemble, publish
 from .embedding import Embedder
@@ -100,6 +100,7 @@ def extract(
     target = launch.device(device)
     _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
+    _check_carved(image_set)
     network = load_backbone(
         backbone,
         checkpoint=checkpoint,
@@ -121,7 +122,8 @@ def extract(
         member = launch.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
         if member is not None:
             with member:
-                filling.fill(member)
+                with keeping(lambda: filling.kept(member)):
+                    filling.fill(member)
                 _finish(member, filling, record)
     _check_strict(out, strict)
     return FeatureSet.load(out)
@@ -175,6 +177,15 @@ def _check_strict(folder: Path, strict: bool) -> None:
         first = left_out[0]
         raise UnreadableImage(
             f"{first['id']}: {first['reason']} ({len(left_out)} in all); repair or remove it, or run without --strict"
+        )
+
+
+def _check_carved(images: ImageSet) -> None:
+    empty = [split for split in images.carved if not len(images.split(split))]
+    if empty:
+        raise InputError(
+            f"{images.source['source']}: too few different images to carve {' and '.join(empty)} out of train: copies "
+            "count once, and a picture in several classes not at all; add images, or divide them yourself"
         )
 
 

@@ -3,29 +3,30 @@
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-import numpy as np
 import torch
 from filelock import FileLock
-from torch import Tensor
+from PIL import Image
 
 from ....core.progress import Advance, progress
 from ....models.images import UnreadableImage
 from ..images.batches import AHEAD, Pixels, decode, gather
+from ..images.copies import picture_hash
 from ..images.image_set import ImageSet
 from ..images.samples import Sample
 from . import shards as parts
-from .embedding import Embedder, Pending
+from .embedding import Embedder
+from .filled import Filled, FilledBatch
 from .membership import Member, drop
-from .shards import Shard, write_shard
+from .shards import Shard, ShardRows, read_shard
 from .views import Views
 
 _POLL = 0.2
 _IN_FLIGHT = 2
-Decoded = Iterator[tuple[Sample, Pixels | UnreadableImage]]
+Decoded = Iterator[tuple[Sample, tuple[Pixels, str] | UnreadableImage]]
 
 
 @dataclass
@@ -75,20 +76,32 @@ class Filling:
         self._counted.update(shard.name for shard in there)
         return sum(len(shard.indices) for shard in there)
 
+    def kept(self, member: Member) -> str:
+        """What is there of an extraction that is interrupted, in words; empty where that is nothing."""
+        names = member.listing() or set()
+        there = sum(len(shard.indices) for shard in self.shards if shard.name in names)
+        there += sum(self._first_images(shard, member).images for shard in self.shards if shard.part in names)
+        if not there:
+            return ""
+        return f"{member.partial} keeps {there:,} of {len(self.images):,} images; the same command goes on from there"
+
+    def _first_images(self, shard: Shard, member: Member) -> ShardRows:
+        return read_shard(member.partial / shard.part, shard, self.images, member.request, whole=False)
+
     def _compute(self, missing: list[Shard], member: Member, advance: Advance) -> bool:
         """Take and compute what can be had; whether that was anything. Decoding runs ahead across shards."""
-        claims: deque[tuple[Shard, FileLock]] = deque()
+        claims: deque[tuple[Filled, FileLock]] = deque()
         indices = self._taken(missing, member, claims, advance)
         ahead = max(2 * self.workers, min(AHEAD // len(self.views.names), parts.SHARD_ROWS))
-        stream = decode(self.images, indices, self.views, self.workers, ahead=ahead)
+        stream = decode(self.images, indices, self._prepare, self.workers, ahead=ahead)
         worked = False
         try:
             with closing(stream):
                 for first in stream:
-                    shard, claim = claims[0]
-                    rows = chain([first], islice(stream, len(shard.indices) - 1))
-                    self._counted.add(shard.name)
-                    self._extract(shard, rows, member, advance)
+                    filled, claim = claims[0]
+                    rows = chain([first], islice(stream, len(filled.shard.indices) - filled.images - 1))
+                    self._counted.add(filled.shard.name)
+                    self._extract(filled, rows, member, advance)
                     claims.popleft()
                     drop(claim)
                     worked = True
@@ -97,40 +110,55 @@ class Filling:
                 claim.release()
         return worked
 
+    def _prepare(self, image: Image.Image, split: str) -> tuple[Pixels, str]:
+        return self.views(image, split), picture_hash(image)
+
     def _taken(
-        self, missing: list[Shard], member: Member, claims: deque[tuple[Shard, FileLock]], advance: Advance
+        self, missing: list[Shard], member: Member, claims: deque[tuple[Filled, FileLock]], advance: Advance
     ) -> Iterator[int]:
         """Take one shard after the other, as decoding gets to it, and give the indices of its images."""
         for shard in missing:
             claim = member.claim(shard.name)
             if claim is not None:
-                claims.append((shard, claim))
-                yield from shard.indices
+                filled = Filled(shard)
+                claims.append((filled, claim))
+                if (member.partial / shard.part).exists():
+                    filled.go_on(self._first_images(shard, member))
+                    advance(filled.images)
+                yield from shard.indices[filled.images :]
                 advance(self._news(member))
 
-    def _extract(self, shard: Shard, stream: Decoded, member: Member, advance: Advance) -> None:
-        began = time.time()
+    def _extract(self, filled: Filled, stream: Decoded, member: Member, advance: Advance) -> None:
+        shard = filled.shard
+        try:
+            while window := list(islice(stream, max(1, self.batch_size // shard.views))):
+                filled.batches.append(self._begin(window, shard.views))
+                if len(filled.batches) > _IN_FLIGHT:
+                    filled.batches[-1 - _IN_FLIGHT].finish()
+                advance(len(window))
+            for batch in filled.batches:
+                batch.finish()
+        except BaseException:  # whatever ends it, what is computed need not be computed again
+            with suppress(OSError):  # a full disk, perhaps the one that ended it
+                filled.keep(member.partial, member.request)
+            raise
+        filled.keep(member.partial, member.request)
+
+    def _begin(self, window: list[tuple[Sample, tuple[Pixels, str] | UnreadableImage]], views: int) -> FilledBatch:
+        """Begin to compute the features of some decoded images."""
         unreadable: list[dict[str, str]] = []
-        ids: list[str] = []
-        labels = [np.empty(0, np.int64)]
-        features = [torch.empty(0, self.embedder.feature_dim, dtype=self.embedder.dtype)]
-        pending: deque[Pending] = deque()
         report = lambda name, reason: unreadable.append({"id": name, "reason": reason})  # noqa: E731
-        while window := list(islice(stream, max(1, self.batch_size // shard.views))):
-            batch = gather(window, self.strict, report)
-            names = [name for name in batch.ids for _ in range(shard.views)]
-            if names:
-                pixels = batch.pixels.reshape(-1, *batch.pixels.shape[-3:])
-                pending.append(self.embedder(pixels, names))
-            ids += names
-            labels.append(batch.labels.repeat(shard.views))
-            features += _finished(pending, _IN_FLIGHT)
-            advance(len(window))
-        features += _finished(pending, 0)
-        rows = ids, np.concatenate(labels), torch.cat(features)
-        write_shard(member.partial / shard.name, rows, unreadable, began, member.request)
-
-
-def _finished(pending: deque[Pending], keep: int) -> list[Tensor]:
-    """Take the oldest features, waiting for them, until only ``keep`` batches are in flight."""
-    return [pending.popleft().wait() for _ in range(len(pending) - keep)]
+        pixels = [(sample, found if isinstance(found, UnreadableImage) else found[0]) for sample, found in window]
+        batch = gather(pixels, self.strict, report)
+        pictures = [found[1] for _, found in window if not isinstance(found, UnreadableImage)]
+        names = [name for name in batch.ids for _ in range(views)]
+        pending = self.embedder(batch.pixels.reshape(-1, *batch.pixels.shape[-3:]), names) if names else None
+        return FilledBatch(
+            ids=names,
+            labels=batch.labels.repeat(views),
+            pictures=[picture for picture in pictures for _ in range(views)],
+            unreadable=unreadable,
+            images=len(window),
+            pending=pending,
+            features=torch.empty(0, self.embedder.feature_dim, dtype=self.embedder.dtype) if pending is None else None,
+        )

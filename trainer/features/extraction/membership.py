@@ -43,7 +43,10 @@ class Member:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         drop(self.mark)
         with suppress(Timeout):
-            _release_gate(self.partial, _try_gate(self.out))
+            lock = _try_gate(self.out)
+            if not _occupied(self.partial) and not any(self.partial.glob("*.arrow*")):
+                shutil.rmtree(self.partial, ignore_errors=True)  # nothing to go on from
+            _release_gate(self.partial, lock)
 
     def listing(self) -> set[str] | None:
         """The names of what is in the partial folder, or None where another process has put the result in place."""

@@ -17,6 +17,7 @@ _IN_WORDS = {
     "amp": "another precision of the network (--amp)",
     "views": "other views of the training images (--crops, --flip)",
     "shard_rows": "another size of its parts",
+    "shard_columns": "other columns in its parts, as another version of headsmith writes them",
 }
 
 

@@ -17,6 +17,7 @@ from ..images.samples import SPLITS
 from .request import differences, fingerprint
 
 SHARD_ROWS = 512
+SHARD_COLUMNS = ["id", "label", "picture", "features"]
 REQUEST = "request.json"
 _DTYPES = {torch.float16: pa.float16(), torch.float32: pa.float32()}
 
@@ -37,22 +38,50 @@ class Shard:
     indices: range
     views: int = 1
 
+    @property
+    def part(self) -> str:
+        """The name of the file with its first images, where it was interrupted."""
+        return f"{self.name}.part"
+
 
 @dataclass(frozen=True)
 class ShardRows:
     """What a shard holds.
 
     Attributes:
-        table: Columns id, label and features; one row for each view of each readable image.
+        table: Columns id, label, picture and features; one row for each view of each readable image.
         unreadable: ``{id, reason}`` of the others.
         began: When it was begun, in seconds since 1970.
         seconds: How long it took.
+        images: How many of its images it holds, unreadable ones among them.
     """
 
     table: pa.Table
     unreadable: list[dict[str, str]]
     began: float
     seconds: float
+    images: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is written to a shard.
+
+    Attributes:
+        ids: N sample ids.
+        labels: ``(N,)``.
+        pictures: N hashes of the decoded pictures.
+        features: ``(N, D)``, float16 or float32, on the CPU.
+        unreadable: ``{id, reason}`` of the images that were left out.
+        images: How many images that is.
+    """
+
+    ids: list[str]
+    labels: np.ndarray[Any, np.dtype[np.int64]]
+    pictures: list[str]
+    features: torch.Tensor
+    unreadable: list[dict[str, str]]
+    images: int
 
 
 def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
@@ -77,7 +106,7 @@ def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
 
 def noted(request: dict[str, Any]) -> dict[str, Any]:
     """What an unfinished extraction notes of itself."""
-    return request | {"shard_rows": SHARD_ROWS}
+    return request | {"shard_rows": SHARD_ROWS, "shard_columns": SHARD_COLUMNS}
 
 
 def open_partial(folder: Path, request: dict[str, Any]) -> None:
@@ -102,34 +131,28 @@ def open_partial(folder: Path, request: dict[str, Any]) -> None:
         )
 
 
-def write_shard(
-    path: Path,
-    rows: tuple[list[str], np.ndarray[Any, np.dtype[np.int64]], torch.Tensor],
-    unreadable: list[dict[str, str]],
-    began: float,
-    request: dict[str, Any],
-) -> None:
-    """Write one shard atomically.
+def write_shard(path: Path, rows: Rows, began: float, request: dict[str, Any]) -> None:
+    """Write one shard, or the first images of one, atomically.
 
     Args:
         path: The file.
-        rows: N sample ids; labels ``(N,)``; features ``(N, D)``, float16 or float32, on the CPU.
-        unreadable: ``{id, reason}`` of the images that were left out.
+        rows: What it holds.
         began: When it was begun, in seconds since 1970; it took until now.
         request: The parts that decide the features.
     """
-    ids, labels, features = rows
-    kind = _DTYPES[features.dtype]
-    values = pa.FixedSizeListArray.from_arrays(pa.array(features.numpy().reshape(-1), kind), features.shape[1])
+    kind, width = _DTYPES[rows.features.dtype], rows.features.shape[1]
+    values = pa.FixedSizeListArray.from_arrays(pa.array(rows.features.numpy().reshape(-1), kind), width)
     notes = {
-        "unreadable": unreadable,
+        "images": rows.images,
+        "unreadable": rows.unreadable,
         "began": began,
         "seconds": max(time.time() - began, 0.0),
         "request": fingerprint(request),
     }
     metadata = {key: json.dumps(value) for key, value in notes.items()}
-    columns = {"id": pa.array(ids, pa.string()), "label": pa.array(labels, pa.int64()), "features": values}
-    write_table(path, pa.table(columns).replace_schema_metadata(metadata))
+    texts = {"id": pa.array(rows.ids, pa.string()), "picture": pa.array(rows.pictures, pa.string())}
+    columns = texts | {"label": pa.array(rows.labels, pa.int64()), "features": values}
+    write_table(path, pa.table({name: columns[name] for name in SHARD_COLUMNS}).replace_schema_metadata(metadata))
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -142,8 +165,15 @@ def write_table(path: Path, table: pa.Table) -> None:
         writer.write_table(table.combine_chunks())
 
 
-def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, Any]) -> ShardRows:
+def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, Any], *, whole: bool = True) -> ShardRows:
     """Map a shard from disk and check that it holds every one of its images once a view, in order.
+
+    Args:
+        path: The file.
+        shard: What it should hold.
+        images: The images.
+        request: The parts that decide the features.
+        whole: Whether all of its images must be there, or the first ones.
 
     Raises:
         InputError: It does not, is damaged, or belongs to another request.
@@ -152,11 +182,13 @@ def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, An
         table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
         notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
         unreadable, began, seconds, made_for = (notes[key] for key in ("unreadable", "began", "seconds", "request"))
+        count = int(notes["images"])
     except (pa.ArrowInvalid, OSError, KeyError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: damaged ({error}); delete it and run the command again") from error
     left_out = {entry["id"] for entry in unreadable}
-    names = [images.samples[index].id for index in shard.indices]
+    names = [images.samples[index].id for index in shard.indices[:count]]
     expected = [name for name in names if name not in left_out for _ in range(shard.views)]
-    if table["id"].to_pylist() != expected or made_for != fingerprint(request):
+    complete = count == len(shard.indices) or not whole
+    if not complete or table["id"].to_pylist() != expected or made_for != fingerprint(request):
         raise InputError(f"{path}: holds other images than expected; delete it and run the command again")
-    return ShardRows(table, unreadable, began, seconds)
+    return ShardRows(table, unreadable, began, seconds, count)

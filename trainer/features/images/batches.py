@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -19,6 +19,7 @@ from .samples import Sample
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Prepare = Callable[[Image.Image], Pixels]
+Prepared = TypeVar("Prepared")
 AHEAD = 256
 # 8 threads decode 5 times as much as one, 16 and 32 less than 8: PIL holds Python's lock for a while with every image.
 _MOST_THREADS = 8
@@ -80,11 +81,11 @@ def image_batches(
 def decode(
     images: ImageSet,
     indices: Iterable[int],
-    prepare: Callable[[Image.Image, str], Pixels],
+    prepare: Callable[[Image.Image, str], Prepared],
     workers: int | None = None,
     *,
     ahead: int = AHEAD,
-) -> Generator[tuple[Sample, Pixels | UnreadableImage], None, None]:
+) -> Generator[tuple[Sample, Prepared | UnreadableImage], None, None]:
     """Decode images and prepare their pixels, in the order of ``indices``.
 
     In threads, as PIL lets others run while it decodes and scales. For many images more than 8 workers are forked
@@ -94,17 +95,17 @@ def decode(
     Args:
         images: Where they are.
         indices: Which; drawn as decoding gets there.
-        prepare: From an image and its split to pixels, uint8.
+        prepare: From an image and its split to pixels, uint8, or whatever is wanted.
         workers: How many; by default one for each CPU that this process may use.
         ahead: How many may be begun before their turn.
 
     Yields:
-        The sample, and its pixels or why it has none.
+        The sample, and what was prepared or why there is nothing.
     """
     count = usable_cpus() if workers is None else workers
     check_at_least_one("--workers", count)
 
-    def one(index: int) -> tuple[Sample, Pixels | UnreadableImage]:
+    def one(index: int) -> tuple[Sample, Prepared | UnreadableImage]:
         try:
             return images.samples[index], prepare(images.read(index), images.samples[index].split)
         except UnreadableImage as error:

@@ -1,12 +1,14 @@
 """Images in a Hugging Face `datasets` data set: saved on disk, loadable from data files, or on the hub."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow.compute as pc
 from datasets.exceptions import DatasetsError
 
 from ....core.errors import InputError
@@ -14,6 +16,8 @@ from ....models.images import UnreadableImage
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
 
+Array = np.ndarray[Any, Any]
+_ROWS = 10_000
 _DATA_FILES = ("*.parquet", "*.arrow", "*.tar")
 _LABEL_FILES = ("metadata.csv", "metadata.jsonl")
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -66,7 +70,15 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
         Sample(f"{split}/{row}", index, split) for (split, row), index in zip(places, labels.tolist(), strict=True)
     ]
     keys = {"source": name, "image_column": image, "label_column": label}
-    return Listing(keys, class_names, samples, divided, lambda sample: _content(images, sample.id))
+    sizes = cache(lambda split: _sizes(images[split]))
+    return Listing(
+        keys,
+        class_names,
+        samples,
+        divided,
+        lambda sample: _content(images, sample.id),
+        lambda sample: _size(sizes, images, sample.id),
+    )
 
 
 def _tables(found: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -164,6 +176,28 @@ def _column(features: Any, asked: str, flag: str, name: str) -> Any:
 def _encoded(table: Any, column: str) -> Any:
     """The images as they are stored: decoding is `open_image`'s, so that a damaged one is reported like any other."""
     return table.select_columns([column]).cast_column(column, datasets.Image(decode=False))
+
+
+def _sizes(table: Any) -> Array:
+    """``(N,)`` int64, the number of bytes of each image, -1 for those that are not in the table; none is read."""
+    (column,) = table.column_names
+    found = [np.empty(0, np.int64)]
+    for batch in table.with_format("arrow").iter(_ROWS):
+        length = pc.binary_length(pc.struct_field(batch[column], "bytes"))
+        found.append(pc.fill_null(length, -1).to_numpy().astype(np.int64))
+    return np.concatenate(found)
+
+
+def _size(sizes: Callable[[str], Array], images: dict[str, Any], sample_id: str) -> int | None:
+    split, _, row = sample_id.partition("/")
+    length = int(sizes(split)[int(row)])
+    if length >= 0:
+        return length
+    try:
+        found = _content(images, sample_id)
+        return found.stat().st_size if isinstance(found, Path) else None
+    except (InputError, OSError):
+        return None
 
 
 def _content(images: dict[str, Any], sample_id: str) -> Path | bytes:

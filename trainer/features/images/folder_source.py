@@ -5,6 +5,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from ....core.errors import InputError
@@ -45,7 +46,19 @@ def list_folder(root: Path) -> Listing:
     if skipped:
         kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
         _log.warning("%s: skipped files that are not images by their suffix: %s", root, kinds)
-    return Listing({"source": str(root)}, names, samples, bool(splits), lambda sample: root / sample.id)
+    content, size = partial(_path, root), partial(_size, root)
+    return Listing({"source": str(root)}, names, samples, bool(splits), content, size)
+
+
+def _path(root: Path, sample: Sample) -> Path:
+    return root / sample.id
+
+
+def _size(root: Path, sample: Sample) -> int | None:
+    try:
+        return _path(root, sample).stat().st_size
+    except OSError:
+        return None
 
 
 def image_files(folder: Path) -> list[str]:

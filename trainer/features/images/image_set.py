@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.progress import progress
 from ....models.images import open_image
+from .copies import content_hash, hashes_of_equal_size
 from .datasets_source import is_datasets_folder, list_dataset
 from .folder_source import list_folder
-from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed
+from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed, move
 from .threads import ordered_map
+
+TOGETHER = ", copies of a picture in one split"
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class ImageSet:
         samples: Id, label and split of every image.
         split_rule: How the images came to be divided, in words.
         content: From a sample to its file or its encoded bytes.
+        carved: The splits that were carved out of the source's training images.
+        known: SHA-256 of bytes that were read already, by id.
     """
 
     source: dict[str, Any]
@@ -37,6 +43,8 @@ class ImageSet:
     samples: list[Sample]
     split_rule: str
     content: Callable[[Sample], Path | bytes]
+    carved: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -56,6 +64,17 @@ class ImageSet:
             raise InputError(f"split: {name!r} is not known; expected one of {SPLITS}")
         return replace(self, samples=[sample for sample in self.samples if sample.split == name])
 
+    def moved(self, splits: Mapping[str, str]) -> "ImageSet":
+        """The same with images in other splits, where copies of theirs are.
+
+        Args:
+            splits: The new splits by id; ids that are not here count for nothing. They go into the record of the
+                source, so that it opens with the same division.
+        """
+        rule = self.split_rule if TOGETHER in self.split_rule else self.split_rule + TOGETHER
+        source = self.source | {"together": dict(splits)}
+        return replace(self, source=source, samples=move(self.samples, splits), split_rule=rule)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over class names and every sample's id, label, split and bytes.
@@ -74,23 +93,14 @@ class ImageSet:
         found: list[str | None] = []
         with progress("Hashing images", len(self), "images") as advance:
             for content in ordered_map(
-                lambda sample: _hash(self.content, sample), self.samples, usable_cpus(), ahead=256
+                lambda sample: self.known.get(sample.id) or content_hash(self.content, sample),
+                self.samples,
+                usable_cpus(),
+                ahead=256,
             ):
                 found.append(content)
                 advance(1)
         return found
-
-
-def _hash(content: Callable[[Sample], Path | bytes], sample: Sample) -> str | None:
-    """SHA-256 of an image's bytes, or ``None`` where there are none to read."""
-    try:
-        found = content(sample)
-        if isinstance(found, bytes):
-            return hashlib.sha256(found).hexdigest()
-        with found.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (InputError, OSError):
-        return None
 
 
 def open_images(
@@ -99,11 +109,13 @@ def open_images(
     image_column: str | None = None,
     label_column: str | None = None,
     splits: bool = True,
+    together: bool | Mapping[str, str] = True,
 ) -> ImageSet:
     """Open labelled images and divide them into train, val and test.
 
     Class folders are ordered by name, as text. A split that the source lacks is carved out of its training images:
-    a tenth of every class, the same one at every opening. ``valid`` and ``validation`` mean ``val``.
+    a tenth of every class, the same one at every opening. Files of equal bytes stay in one split. ``valid`` and
+    ``validation`` mean ``val``.
 
     Args:
         source: A folder of class folders, with or without ``train``, ``val`` and ``test`` inside; a folder written by
@@ -112,6 +124,8 @@ def open_images(
         label_column: Column with the labels of a `datasets` source; by default its only possible one.
         splits: False takes held-out images as they are: all of an undivided source, or the ``test`` split of a
             divided one, as ``test``. Nothing is carved.
+        together: Whether copies stay in one split where splits are carved (older versions did not care); or, from the
+            record of an extraction, which saw their pixels, the splits of images that follow copies of theirs.
 
     Raises:
         InputError: Nothing usable is there; the message says what was found, what was expected and what to do.
@@ -128,11 +142,27 @@ def open_images(
     if not missing:
         return _image_set(listing, listing.samples, "the source's own train, val and test")
     share = f"{HELD_OUT_SHARE:.0%} of each class, at least 1, by rank of sha256('{SEED}:' + id)"
+    found = [sample for sample in listing.samples if sample.split == "train"]
+    known = hashes_of_equal_size(found, listing.content, listing.size) if together is not False else {}
+    times = Counter(known.values())
+    same = {name: digest for name, digest in known.items() if times[digest] > 1}
     try:
-        samples = carve(listing.samples, listing.class_names, missing)
+        samples = carve(listing.samples, listing.class_names, missing, same)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-    return _image_set(listing, samples, f"{' and '.join(missing)} carved from train: {share}")
+    images = _image_set(listing, samples, f"{' and '.join(missing)} carved from train: {share}")
+    images = replace(images, carved=tuple(missing), known=known)
+    moves = together if isinstance(together, Mapping) else {}
+    return images.moved(moves) if same or isinstance(together, Mapping) else images
+
+
+def reopen(source: Mapping[str, Any]) -> ImageSet:
+    """The images that the record of a feature set, a run or a bundle names, divided as they were then.
+
+    Raises:
+        InputError: See `open_images`.
+    """
+    return open_images(**({"together": False} | dict(source)))
 
 
 def _find(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:

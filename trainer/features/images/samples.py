@@ -1,8 +1,8 @@
 """What a source of images lists, and how samples are divided into train, val and test."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Listing:
         samples: Grouped by split, in a fixed order.
         divided: Whether the source itself says which split a sample is in; else all are in ``train``.
         content: From a sample to its file or its encoded bytes.
+        size: From a sample to the number of its bytes, without reading them; ``None`` where there are none.
     """
 
     source: dict[str, str]
@@ -46,6 +47,7 @@ class Listing:
     samples: list[Sample]
     divided: bool
     content: Callable[[Sample], Path | bytes]
+    size: Callable[[Sample], int | None]
 
 
 def split_called(name: str) -> str | None:
@@ -69,26 +71,53 @@ def by_split(names: Iterable[str], where: str) -> dict[str, str]:
     return {split: found[split] for split in SPLITS if split in found}
 
 
-def carve(samples: Sequence[Sample], class_names: Sequence[str], missing: Sequence[str]) -> list[Sample]:
+def carve(
+    samples: Sequence[Sample],
+    class_names: Sequence[str],
+    missing: Sequence[str],
+    same: Mapping[str, str] | None = None,
+) -> list[Sample]:
     """Move a tenth of every training class, at least one image, into each missing split.
 
     Which ones is decided by the rank of a hash of seed and id: the same on every machine and at every opening, and an
-    added image moves few others.
+    added image moves few others. Copies of a picture count once, and go where the first of them in this order goes. A
+    picture that stands in several classes stays in train, and so does a class with too few different ones.
+
+    Args:
+        samples: As the source lists them.
+        class_names: The classes.
+        missing: The splits to make.
+        same: By id, what copies of one picture share; others need no entry.
 
     Raises:
         InputError: A class has too few images to leave one for each split.
     """
-    groups: dict[int, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        if sample.split == "train":
-            groups[sample.label].append(sample)
-    _check_enough(groups, class_names, missing)
+    training = [sample for sample in samples if sample.split == "train"]
+    _check_enough(Counter(sample.label for sample in training), class_names, missing)
+    units: dict[tuple[str | None, str], list[Sample]] = defaultdict(list)
+    for sample in sorted(training, key=_rank):
+        shared = (same or {}).get(sample.id)
+        units[shared, "" if shared else sample.id].append(sample)
+    groups: dict[int, list[list[Sample]]] = defaultdict(list)
+    for unit in units.values():
+        if len({sample.label for sample in unit}) == 1:
+            groups[unit[0].label].append(unit)
     moved: dict[str, str] = {}
     for group in groups.values():
-        ranked = sorted(group, key=_rank)
-        held_out = max(1, round(HELD_OUT_SHARE * len(group)))
+        held_out = max(1, round(HELD_OUT_SHARE * len(group))) if len(group) > len(missing) else 0
         for place, split in enumerate(reversed(missing)):
-            moved |= {sample.id: split for sample in ranked[place * held_out : (place + 1) * held_out]}
+            drawn = group[place * held_out : (place + 1) * held_out]
+            moved |= {sample.id: split for unit in drawn for sample in unit}
+    return move(samples, moved)
+
+
+def move(samples: Sequence[Sample], moved: Mapping[str, str]) -> list[Sample]:
+    """Put samples into other splits, and sort them by split.
+
+    Args:
+        samples: In the order of the result, within a split.
+        moved: The new splits by id.
+    """
     divided = [replace(sample, split=moved.get(sample.id, sample.split)) for sample in samples]
     return sorted(divided, key=lambda sample: SPLITS.index(sample.split))
 
@@ -97,9 +126,9 @@ def _rank(sample: Sample) -> bytes:
     return hashlib.sha256(f"{SEED}:{sample.id}".encode()).digest()
 
 
-def _check_enough(groups: dict[int, list[Sample]], class_names: Sequence[str], missing: Sequence[str]) -> None:
+def _check_enough(counts: Mapping[int, int], class_names: Sequence[str], missing: Sequence[str]) -> None:
     needed = 1 + len(missing)
-    small = [f"{class_names[label]!r} ({len(group)})" for label, group in groups.items() if len(group) < needed]
+    small = [f"{class_names[label]!r} ({count})" for label, count in counts.items() if count < needed]
     if small:
         raise InputError(
             f"too few images to carve {' and '.join(missing)} out of train: class {listed(small)}, expected at least "

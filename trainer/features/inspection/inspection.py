@@ -9,12 +9,12 @@ import numpy as np
 
 from ..columns import Columns, read_columns
 from ..feature_set import FeatureSet, read_manifest
-from ..images.samples import SPLITS
 from .judging import judge
 from .magnitudes import limits
 from .neighbours import Neighbours, sanity
 from .report import Inspection, SplitReport
 from .row_scan import Found, Scan, scan
+from .same_rows import same_rows
 from .splits import shared_ids, unanswered
 from .written import as_written
 
@@ -37,8 +37,11 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     scans = {split: scan(found, split, beyond) for split, found in columns.items()}
     near = sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names))
     written = {split: as_written(path, split, manifest, one.digest) for split, one in scans.items()}
+    usable = {split: one.finite & ~one.zero for split, one in scans.items()}
+    repeated, leaked = same_rows(columns, {split: one.hashes for split, one in scans.items()}, usable)
     reports = {
-        split: _report(scans[split], columns[split], class_names, written[split], near.get(split)) for split in columns
+        split: _report(scans[split], repeated[split], columns[split], class_names, written[split], near.get(split))
+        for split in columns
     }
     shared = shared_ids(columns)
     found = Inspection(
@@ -51,7 +54,7 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
         splits=reports,
         empty_classes=[name for name in class_names if not any(one.histogram[name] for one in reports.values())],
         leaked_ids=Found(len(shared), [], shared[: Found.MOST]),
-        leaked_rows=_leaked_rows(columns, scans),
+        leaked_rows={split: Found.of(mark, columns[split]) for split, mark in leaked.items() if mark.any()},
         unanswered=unanswered(columns, class_names),
         neighbours=near.get("val", near.get("test")),
         problems=[],
@@ -76,13 +79,15 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any],
 
 
 def _report(
-    found: Scan, columns: Columns, class_names: list[str], written: bool | None, near: Neighbours | None
+    found: Scan,
+    repeated: Array,
+    columns: Columns,
+    class_names: list[str],
+    written: bool | None,
+    near: Neighbours | None,
 ) -> SplitReport:
     labels = columns.labels
     known = (labels >= 0) & (labels < len(class_names))
-    first = np.unique(found.hashes, return_index=True)[1]
-    repeated = np.ones(len(labels), bool)
-    repeated[first] = False
     return SplitReport(
         rows=len(labels),
         histogram=dict(zip(class_names, np.bincount(labels[known], minlength=len(class_names)).tolist(), strict=True)),
@@ -90,24 +95,10 @@ def _report(
         infinite=Found.of(found.infinite, columns),
         absurd=Found.of(found.absurd, columns),
         zero=Found.of(found.zero, columns),
-        duplicates=Found.of(repeated & ~found.zero, columns),
+        duplicates=Found.of(repeated, columns),
         unlabelled=Found.of(~known, columns),
         norm=found.norm,
         typical_norm=found.typical_norm,
         as_written=written,
         neighbours=near,
     )
-
-
-def _leaked_rows(columns: Mapping[str, Columns], scans: Mapping[str, Scan]) -> dict[str, Found]:
-    seen: Array = np.empty(0, np.uint64)
-    leaked = {}
-    for split in sorted(scans, key=_order):
-        found = scans[split]
-        leaked[split] = Found.of(np.isin(found.hashes, seen) & ~found.zero, columns[split])
-        seen = np.union1d(seen, found.hashes)
-    return {split: found for split, found in leaked.items() if found.count}
-
-
-def _order(split: str) -> int:
-    return SPLITS.index(split) if split in SPLITS else len(SPLITS)

@@ -6,6 +6,7 @@ from typing import Any
 from ..columns import Columns
 from ..feature_set import rows_sha256
 from ..images.samples import listed
+from ..same_pictures import ACROSS, WITHIN
 from .magnitudes import TIMES
 from .neighbours import Neighbours
 from .report import Inspection, SplitReport
@@ -16,7 +17,7 @@ SPOILT_SHARE = 0.01
 # Held-out rows that are so many times longer or shorter than training rows have another scale.
 SCALE = 10
 # What `import` notes and what is told here anyway.
-_TOLD = ("ids in more than one split", "classes without a training row")
+_TOLD = ("ids in more than one split", "classes without a training row", ACROSS, WITHIN)
 
 
 def judge(

@@ -18,7 +18,8 @@ class SplitReport:
         infinite: Rows with an infinite feature.
         absurd: Rows with a finite feature that is over a million times the usual ones of its column.
         zero: Rows that are zero throughout.
-        duplicates: Rows that are equal to an earlier one of the split, zero rows aside.
+        duplicates: Rows that are equal to an earlier one of the split, but for rounding, or show the same picture; zero
+            rows aside.
         unlabelled: Rows whose label is outside of the class names.
         norm: Smallest, mean and largest Euclidean norm of the finite rows; ``None`` where there is none.
         typical_norm: Their median.
@@ -55,7 +56,7 @@ class Inspection:
         splits: The splits.
         empty_classes: Classes without a row.
         leaked_ids: Ids in more than one split.
-        leaked_rows: By split, rows that are equal to one of an earlier split, zero rows aside.
+        leaked_rows: By split, rows that are so equal to one of an earlier split.
         unanswered: By split, rows of classes that have no training row.
         neighbours: Of val, or of test where val has none; see `SplitReport`.
         problems: What would spoil a training or its measurement.

@@ -98,6 +98,7 @@ def test_datasets_opens_the_folder(features):
             "id": datasets.Value("string"),
             "label": datasets.ClassLabel(names=["cat", "dog", "owl"]),
             "features": datasets.List(datasets.Value("float32"), length=96),
+            "picture": datasets.Value("string"),
         }
     )
     assert train["id"][:] == features.ids("train")

@@ -14,7 +14,7 @@ import torch
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
-from headsmith.trainer.features.extraction import filling, membership, shards
+from headsmith.trainer.features.extraction import filled, filling, membership, shards
 from headsmith.trainer.features.extraction.assembly import elapsed
 from headsmith.trainer.features.launch import FirstEndedError, Launch
 
@@ -25,7 +25,7 @@ def work(out, options, start, log, die_at):
     """One process of an extraction, in parts of 4 images, slow enough for others to have their share."""
     torch.set_num_threads(1)
     shards.SHARD_ROWS = 4
-    gather, write = filling.gather, filling.write_shard
+    gather, write = filling.gather, filled.write_shard
     filling.gather = lambda *args: time.sleep(0.02) or gather(*args)
     written = []
 
@@ -35,7 +35,7 @@ def work(out, options, start, log, die_at):
         write(path, *rest)
         written.append(path.name)
 
-    filling.write_shard = note
+    filled.write_shard = note
     start.wait()
     extract(out=out, **options)
     log.put(written)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
-from headsmith.trainer.features.extraction import extraction, filling, shards
+from headsmith.trainer.features.extraction import extraction, filled, shards
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,7 +68,7 @@ def test_any_number_of_interruptions_leaves_the_same_result(stops, folder, unbro
     out = tmp_path_factory.mktemp("broken") / "set"
     for count in stops:
         with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(filling, "write_shard", stop_after(count, KeyboardInterrupt()))
+            patch.setattr(filled, "write_shard", stop_after(count, KeyboardInterrupt()))
             run(folder, out, tiny_backbone)
             raise KeyboardInterrupt  # this one got through before it was stopped
         assert out.exists() != out.with_name("set.partial").exists()
@@ -109,7 +109,7 @@ def test_a_killed_run_goes_on_at_the_first_missing_shard(folder, unbroken, tiny_
         written.append(path.name)
         shards.write_shard(path, *rest)
 
-    monkeypatch.setattr(filling, "write_shard", write)
+    monkeypatch.setattr(filled, "write_shard", write)
     assert_same(run(folder, out, tiny_backbone), unbroken)
     assert written[0] == "train-000003.arrow"
     assert len(written) == len(shards.plan(open_images(folder))) - 3
@@ -148,7 +148,7 @@ def test_a_full_disk_at_the_very_end(folder, unbroken, tiny_backbone, tmp_path, 
 
 
 def test_other_errors_of_the_system_are_not_called_a_full_disk(folder, tiny_backbone, tmp_path, monkeypatch):
-    monkeypatch.setattr(filling, "write_shard", stop_after(0, OSError(errno.EIO, "Input/output error")))
+    monkeypatch.setattr(filled, "write_shard", stop_after(0, OSError(errno.EIO, "Input/output error")))
     with pytest.raises(OSError, match="Input/output error"):
         run(folder, tmp_path / "set", tiny_backbone)
 
@@ -156,7 +156,7 @@ def test_other_errors_of_the_system_are_not_called_a_full_disk(folder, tiny_back
 @pytest.fixture
 def begun(folder, tiny_backbone, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(filling, "write_shard", stop_after(2, KeyboardInterrupt()))
+        patch.setattr(filled, "write_shard", stop_after(2, KeyboardInterrupt()))
         run(folder, tmp_path / "set", tiny_backbone)
     return tmp_path / "set"
 
@@ -209,13 +209,13 @@ def no_forward(*_):
 
 
 def test_the_same_request_is_answered_from_disk(folder, unbroken, tiny_backbone, monkeypatch):
-    monkeypatch.setattr(filling, "write_shard", no_forward)
+    monkeypatch.setattr(filled, "write_shard", no_forward)
     found = run(folder, unbroken.path, tiny_backbone)
     assert found.manifest == unbroken.manifest
 
 
 def test_a_moved_folder_is_the_same_source(folder, unbroken, tiny_backbone, tmp_path, monkeypatch):
-    monkeypatch.setattr(filling, "write_shard", no_forward)
+    monkeypatch.setattr(filled, "write_shard", no_forward)
     (tmp_path / "link").symlink_to(folder)
     assert run(tmp_path / "link", unbroken.path, tiny_backbone).fingerprint == unbroken.fingerprint
 
