@@ -56,8 +56,11 @@ def extract(
     overwrite: Overwrite = False,
 ) -> None:
     """Compute the features of a set of images once; several processes, and torchrun, share the work."""
-    from ..show import show_feature_set
-    from ..trainer import extract as run
+    from ..core.progress import stage
+
+    with stage("Starting"):
+        from ..show import show_feature_set
+        from ..trainer import extract as run
 
     show_feature_set(
         run(

@@ -4,15 +4,14 @@ import logging
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-try:
+if sys.platform != "win32":  # which does not lock folders, so that there nothing is taken away
     import fcntl
-except ImportError:  # Windows, which does not lock folders: there nothing is taken away
-    fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ def tidy(path: Path) -> None:
     What they had half written is removed. A folder that was moved away for a new one, which never came, comes back.
     """
     name = re.compile(rf"\.{re.escape(path.name)}\.\w+\.(tmp|old)")
-    if fcntl is None or not path.parent.is_dir():
+    if sys.platform == "win32" or not path.parent.is_dir():
         return
     with os.scandir(path.parent) as entries:
         found = sorted(Path(entry.path) for entry in entries if name.fullmatch(entry.name))
@@ -63,10 +62,10 @@ def tidy(path: Path) -> None:
 
 
 def _make(path: Path, suffix: str, folder: bool) -> Path:
-    names = {"prefix": f".{path.name}.", "suffix": suffix, "dir": path.parent}
+    prefix = f".{path.name}."
     if folder:
-        return Path(tempfile.mkdtemp(**names))
-    handle, name = tempfile.mkstemp(**names)
+        return Path(tempfile.mkdtemp(suffix, prefix, path.parent))
+    handle, name = tempfile.mkstemp(suffix, prefix, path.parent)
     os.close(handle)
     return Path(name)
 
@@ -75,7 +74,7 @@ def _held(make: Callable[[], Path]) -> tuple[Path, int | None]:
     """Something new, and the descriptor that holds it: made again if a `tidy` came between."""
     while True:
         made = make()
-        if fcntl is None:
+        if sys.platform == "win32":
             return made, None
         descriptor = os.open(made, os.O_RDONLY)
         try:

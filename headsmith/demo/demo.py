@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from ..core.progress import stage
 from ..evaluate import EvalResult, evaluate_classifiers
 from ..export import Bundle, export_classifier
 from ..metrics.proportions import Share
@@ -77,7 +78,8 @@ def _export(run: Run, path: Path) -> Bundle:
         bundle = Bundle.load(path)
         if bundle.manifest["head"]["sha256"] == run.record["head_sha256"]:
             return bundle
-    return export_classifier(run, formats=("onnx", "torchscript"), out=path, overwrite=True)
+    with stage(f"Exporting {path}"):
+        return export_classifier(run, formats=("onnx", "torchscript"), out=path, overwrite=True)
 
 
 def _table(contenders: list[Contender]) -> Table:

@@ -11,6 +11,7 @@ import torch
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
+from ....core.progress import stage
 from ....models.backbone import load_backbone
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
@@ -101,16 +102,17 @@ def extract(
     _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
     _check_carved(image_set)
-    network = load_backbone(
-        backbone,
-        checkpoint=checkpoint,
-        image_size=image_size,
-        preprocessing=preprocessing,
-        layer=layer,
-        drop_background=drop_background,
-    )
-    record, views = network.record(), Views(network.preprocessing, crops, flip)
-    embedder = Embedder(network, target, DTYPES[dtype], amp)
+    with stage(f"Loading {backbone}"):
+        network = load_backbone(
+            backbone,
+            checkpoint=checkpoint,
+            image_size=image_size,
+            preprocessing=preprocessing,
+            layer=layer,
+            drop_background=drop_background,
+        )
+        record, views = network.record(), Views(network.preprocessing, crops, flip)
+        embedder = Embedder(network, target, DTYPES[dtype], amp)
     threads = max(1, usable_cpus() // launch.local_world) if workers is None else workers
     check_at_least_one("--workers", threads)
     shards = plan(image_set, len(views.names))

@@ -60,7 +60,7 @@ class ShardRows:
     unreadable: list[dict[str, str]]
     began: float
     seconds: float
-    images: int
+    images: int = 0
 
 
 @dataclass(frozen=True)

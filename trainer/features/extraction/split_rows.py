@@ -58,7 +58,8 @@ class SplitRows:
     @cached_property
     def labels(self) -> Array:
         """``(N,)`` int64."""
-        return self.column("label").to_numpy()
+        labels: Array = self.column("label").to_numpy()
+        return labels
 
     @property
     def width(self) -> int:

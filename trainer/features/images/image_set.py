@@ -13,7 +13,7 @@ from PIL import Image
 
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
-from ....core.progress import progress
+from ....core.progress import progress, stage
 from ....models.images import open_image
 from .copies import content_hash, hashes_of_equal_size
 from .datasets_source import is_datasets_folder, list_dataset
@@ -167,6 +167,11 @@ def reopen(source: Mapping[str, Any]) -> ImageSet:
 
 def _find(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
     path = Path(source).expanduser()
+    with stage(f"Listing {source}"):
+        return _listed(path, source, image_column, label_column)
+
+
+def _listed(path: Path, source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
     columns = image_column is not None or label_column is not None
     if path.is_dir() and not columns and not is_datasets_folder(path):
         return list_folder(path)

@@ -233,7 +233,7 @@ def test_other_weights_transform_source_or_dtype_are_refused_by_name(
         ({}, image_folder({"cat": 12, "dog": 11, "owl": 10}), r"another source \(class names"),
     ]
     for options, images, message in cases:
-        with pytest.raises(InputError, match=f"holds features made with {message}.* --overwrite"):
+        with pytest.raises(InputError, match=f"holds features made with {message}.*overwrite"):
             run(images, unbroken.path, tiny_backbone, **options)
     everything = {"image_size": 48, "checkpoint": tmp_path / "other.pth"}
     with pytest.raises(InputError, match="other backbone weights .* and another transform"):
