@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,8 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
 def _together(images: ImageSet, tables: dict[str, pa.Table]) -> tuple[ImageSet, dict[str, str]]:
     """Let copies that differ in bytes, but not in pixels, go into one of the splits that were carved.
 
+    Not where a class would have no training image left, or a split no image: there they are told.
+
     Returns:
         The images so divided, and the new splits of those that move, by id.
     """
@@ -101,15 +104,18 @@ def _together(images: ImageSet, tables: dict[str, pa.Table]) -> tuple[ImageSet, 
     ids = {split: table["id"].to_pylist() for split, table in tables.items()}
     pictures = {split: table["picture"].to_pylist() for split, table in tables.items()}
     moved = followers(ids, pictures, ("train", *images.carved))
+    training = dict(zip(ids["train"], tables["train"]["label"].to_pylist(), strict=True))
+    left = {label for name, label in training.items() if name not in moved}
+    moved = {name: split for name, split in moved.items() if training.get(name) in left or name not in training}
+    counts = Counter(moved.get(name, split) for split, names in ids.items() for name in names)
+    moved = moved if all(counts[split] for split in ids) else {}
     return (images.moved(moved), moved) if moved else (images, moved)
 
 
 def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
-    """Refuse what the unreadable images, and copies that are kept together, leave useless."""
+    """Refuse what the unreadable images leave useless."""
     names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
     remedy = f"is readable: {names}; repair them or add others"
-    if not unreadable:
-        remedy = "is left beside the copies of held-out ones; add others, or divide the images yourself"
     lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
     if lost:
         classes = listed([repr(images.class_names[label]) for label in lost])

@@ -17,7 +17,7 @@ from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
 from ..images.batches import check_at_least_one
-from ..images.image_set import ImageSet, open_images
+from ..images.image_set import open_images
 from ..launch import Launch
 from .assembly import assemble, publish
 from .embedding import Embedder
@@ -101,7 +101,6 @@ def extract(
     target = launch.device(device)
     _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
-    _check_carved(image_set)
     with stage(f"Loading {backbone}"):
         network = load_backbone(
             backbone,
@@ -179,15 +178,6 @@ def _check_strict(folder: Path, strict: bool) -> None:
         first = left_out[0]
         raise UnreadableImage(
             f"{first['id']}: {first['reason']} ({len(left_out)} in all); repair or remove it, or run without --strict"
-        )
-
-
-def _check_carved(images: ImageSet) -> None:
-    empty = [split for split in images.carved if not len(images.split(split))]
-    if empty:
-        raise InputError(
-            f"{images.source['source']}: too few different images to carve {' and '.join(empty)} out of train: copies "
-            "count once, and a picture in several classes not at all; add images, or divide them yourself"
         )
 
 

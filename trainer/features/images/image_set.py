@@ -146,12 +146,15 @@ def open_images(
     known = hashes_of_equal_size(found, listing.content, listing.size) if together is not False else {}
     times = Counter(known.values())
     same = {name: digest for name, digest in known.items() if times[digest] > 1}
+    kept = True
     try:
         samples = carve(listing.samples, listing.class_names, missing, same)
+        if same and all(sample.split not in missing for sample in samples):  # copies alone: divided, and told
+            samples, same, kept = carve(listing.samples, listing.class_names, missing), {}, False
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     images = _image_set(listing, samples, f"{' and '.join(missing)} carved from train: {share}")
-    images = replace(images, carved=tuple(missing), known=known)
+    images = replace(images, carved=tuple(missing) if kept else (), known=known)
     moves = together if isinstance(together, Mapping) else {}
     return images.moved(moves) if same or isinstance(together, Mapping) else images
 

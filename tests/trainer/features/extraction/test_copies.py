@@ -205,18 +205,28 @@ def test_a_class_of_copies_stays_in_train(twelve, tiny_backbone, tmp_path):
     ]
 
 
-def test_files_that_differ_and_show_one_picture(twelve, tiny_backbone, tmp_path):
-    for number in range(6):
-        note = PngInfo()
-        note.add_text("Author", str(number))
-        draw(7).save(twelve / "b" / f"{number}.png", pnginfo=note)
-    with pytest.raises(InputError, match="no training image of class 'b' is left beside the copies of held-out ones"):
-        run(twelve, tmp_path / "set", tiny_backbone)
-    for number in range(6):
-        draw(7).save(twelve / "a" / f"{number}.png")
-        draw(7).save(twelve / "b" / f"{number}.png")
-    with pytest.raises(InputError, match="photos: too few different images to carve val and test out of train"):
-        run(twelve, tmp_path / "other", tiny_backbone)
+@pytest.mark.parametrize(
+    ("classes", "differ", "rows", "told"),
+    [
+        ("b", False, (10, 1, 1), set()),
+        ("b", True, (8, 1, 3), {"test"}),  # the copy in val followed that in test, those in train could not
+        ("ab", False, (8, 2, 2), {"val", "test"}),
+        ("ab", True, (8, 2, 2), {"val", "test"}),
+    ],
+)
+def test_where_copies_cannot_be_kept_together_they_are_told(
+    twelve, tiny_backbone, tmp_path, classes, differ, rows, told
+):
+    """A class of one picture, in files that differ or not, and a set of nothing else."""
+    for name in classes:
+        for number in range(6):
+            note = PngInfo()
+            note.add_text("Author", str(number))
+            draw(ord(name)).save(twelve / name / f"{number}.png", **({"pnginfo": note} if differ else {}))
+    found = run(twelve, tmp_path / "set", tiny_backbone)
+    assert tuple(found.manifest["splits"].values()) == rows
+    assert found.manifest["copies"]["across"].keys() == told
+    assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == splits_of(found)
 
 
 def test_a_picture_in_two_classes_is_not_held_out(doubled):

@@ -34,10 +34,8 @@ def compared(**rows):
     }
     hashes = {split: np.array([hash(row.tobytes()) for row in one]) for split, one in rows.items()}
     usable = {split: np.abs(one).sum(axis=1) > 0 for split, one in rows.items()}
-    return (
-        {split: np.flatnonzero(mark).tolist() for split, mark in part.items()}
-        for part in same_rows(columns, hashes, usable)
-    )
+    marks = same_rows(columns, hashes, usable)
+    return [{split: np.flatnonzero(mark).tolist() for split, mark in part.items()} for part in marks]
 
 
 def pooled(rng, count, width=1280):
