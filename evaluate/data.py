@@ -14,9 +14,10 @@ from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..export.proof.held_out import HeldOut, HeldOutImages, held_out_features, same_source
 from ..export.runtime import Array, Model
-from ..trainer.features.feature_set import FORMAT, MANIFEST, FeatureSet
+from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.images.datasets_source import load
 from ..trainer.features.images.image_set import ImageSet, open_images
+from ..trainer.features.manifest import FORMAT, MANIFEST
 from .truth import class_names_of, labelled_by, renamed
 from .zoo import Candidate, match_names
 

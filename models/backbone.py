@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from ..core.errors import InputError
 from ..core.files import sha256_file
+from ..core.structure import structured
+from .backbone_record import BackboneRecord
 from .normalize import Normalize
 from .preprocessing import Preprocessing
 
@@ -161,6 +163,7 @@ def backbone_from_record(record: dict[str, Any]) -> Backbone:
     Raises:
         InputError: Its weights or its answer to a fixed probe differ from the record.
     """
+    structured(record, BackboneRecord, "backbone", advice="extract the features again")
     if "file" in record:
         recipe = Preprocessing.from_dict(record["preprocessing"])
         own = {"preprocessing": recipe, "layer": record["layer"], "drop_background": record["drop_background"]}

@@ -1,7 +1,7 @@
 """The recipe from a decoded image to what a backbone sees: resize and crop here, with PIL alone."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
+from ..core.structure import structured
 
 RESIZE_MODES = ("shortest", "exact")
 INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
@@ -103,15 +104,9 @@ class Preprocessing:
         """Read what `to_dict` gave.
 
         Raises:
-            InputError: A key is missing or unknown.
+            InputError: A key is missing, unknown, or holds a value of another kind.
         """
-        expected = {field.name for field in fields(cls)}
-        if values.keys() != expected:
-            raise InputError(f"preprocessing: keys {sorted(values)}, expected {sorted(expected)}")
-        arguments: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-        }
-        return cls(**arguments)
+        return structured(values, cls, "preprocessing", advice="a recipe is never guessed: make the file anew")
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Self:

@@ -2,16 +2,47 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict
 
 from ..core.doubts import are_worthless
 from ..core.errors import InputError
-from ..core.files import read_json, sha256_file
+from ..core.files import sha256_file
+from ..core.records import read_versioned
+from ..models.backbone_record import KnownBackbone
 from ..models.heads import Head, load_head
 from .config import TrainConfig
 
 CONFIG, HEAD, RECORD = "config.yaml", "head.safetensors", "run.json"
-FORMAT = "headsmith.run"
+FORMAT, FORMAT_VERSION = "headsmith.run", 1
+
+
+class _Scores(TypedDict):
+    top1: float | None
+    top5: float | None
+
+
+class _Results(TypedDict):
+    best_epoch: int
+    seconds: float
+    val: _Scores | None
+    test: _Scores | None
+
+
+class _Features(TypedDict):
+    path: str
+    fingerprint: str
+    source: dict[str, Any] | None
+
+
+class _Record(TypedDict):
+    """What is read of a record later; it may hold more."""
+
+    class_names: list[str]
+    backbone: KnownBackbone | None
+    features: _Features
+    results: _Results
+    head_sha256: str
+    doubts: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -60,11 +91,9 @@ class Run:
         path = Path(path)
         if not path.is_dir():
             raise InputError(f"{path}: no such run folder; `headsmith train` makes one")
-        if not (path / RECORD).is_file():
+        if not (path / RECORD).exists():
             raise InputError(f"{path / RECORD}: not found; {_instead(path)}")
-        record = read_json(path / RECORD)
-        if record.get("format") != FORMAT:
-            raise InputError(f"{path / RECORD}: `format` is {record.get('format')!r}, expected {FORMAT!r}")
+        record = read_versioned(path / RECORD, _Record, format=FORMAT, version=FORMAT_VERSION, advice="train again")
         head = load_head(path / HEAD)
         if sha256_file(path / HEAD) != record["head_sha256"]:
             raise InputError(f"{path / HEAD}: not the head that {RECORD} describes (hash differs); train again")

@@ -22,7 +22,7 @@ from .features.launch import Launch
 from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
-from .run import CONFIG, FORMAT, HEAD, RECORD, Run
+from .run import CONFIG, FORMAT, FORMAT_VERSION, HEAD, RECORD, Run
 from .starting import start_head
 from .unread import refuse_unread
 
@@ -208,7 +208,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted, processes: int) -> dict[str
     config = fitted.config
     return {
         "format": FORMAT,
-        "format_version": 1,
+        "format_version": FORMAT_VERSION,
         "class_names": feature_set.class_names,
         "loss": dataclasses.asdict(criterion(config).settings) | {"p_k": list(config.p_k or ())},
         "start": dict(fitted.start),

@@ -12,7 +12,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ _END, _END64, _LOCATOR = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q"),
 _TOP16, _TOP32 = 0xFFFF, 0xFFFFFFFF
 _ENCRYPTED, _DESCRIPTOR_FOLLOWS = 0x2041, 0x8
 _DESCRIPTORS = (12, 16, 20, 24)
-_CHUNK, _LARGE = 1 << 20, 1 << 31
+_CHUNK = 1 << 20
 _DIRECTORY, _INFLATED = 1 << 26, 1 << 26  # bytes: the longest directory, the longest compressed member
 
 
@@ -52,13 +52,11 @@ class Archive:
         path: The file.
         root: The folder that all members lie in.
         members: By name without the root.
-        again: What to do where it is damaged.
     """
 
     path: Path
     root: str
     members: dict[str, Member]
-    again: str
 
     def read(self, name: str) -> bytes:
         """The content of a member."""
@@ -66,30 +64,23 @@ class Archive:
             return b"".join(_content(file, self.members[name]))
 
     @contextmanager
-    def rebuilt(self, *, without: Collection[str] = (), instead: Mapping[str, bytes] | None = None) -> Iterator[Path]:
+    def rebuilt(self) -> Iterator[Path]:
         """A temporary file of the same name with these members and nothing else, none of them compressed.
-
-        Args:
-            without: Members that are left out.
-            instead: The content that some members get.
 
         Raises:
             DamagedFileError: The file changed since it was checked.
         """
-        instead = instead or {}
         with tempfile.TemporaryDirectory(prefix="headsmith-") as folder:
             copy = Path(folder) / self.path.name
             with zipfile.ZipFile(copy, "w") as archive, self.path.open("rb") as file:
-                for name in (name for name in self.members if name not in without):
-                    with archive.open(f"{self.root}/{name}", "w", force_zip64=self.members[name].size > _LARGE) as to:
-                        to.writelines([instead[name]] if name in instead else self._checked(file, name))
+                for name, member in self.members.items():
+                    with archive.open(f"{self.root}/{name}", "w", force_zip64=member.size > 1 << 31) as target:
+                        try:
+                            for chunk in _checked(file, member):
+                                target.write(chunk)
+                        except (_DamageError, zlib.error) as error:
+                            raise damaged_archive(self.path, error) from None
             yield copy
-
-    def _checked(self, file: IO[bytes], name: str) -> Iterator[bytes]:
-        try:
-            yield from _checked(file, self.members[name])
-        except (_DamageError, zlib.error) as error:
-            raise damaged_archive(self.path, error, self.again) from None
 
 
 def is_archive(path: Path) -> bool:
@@ -98,7 +89,7 @@ def is_archive(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def checked_archive(path: Path, again: str = "get it again") -> Archive:
+def checked_archive(path: Path) -> Archive:
     """Read an archive of torch strictly, checksums included.
 
     Nothing may stand before the first member, between members, or after the end record; names are unique whatever
@@ -115,13 +106,13 @@ def checked_archive(path: Path, again: str = "get it again") -> Archive:
                     pass
             root = _check_names([name for name, _ in entries])
     except (_DamageError, struct.error, zlib.error) as error:
-        raise damaged_archive(path, error, again) from None
-    return Archive(path, root, {name.partition("/")[2]: member for name, member in entries}, again)
+        raise damaged_archive(path, error) from None
+    return Archive(path, root, {name.partition("/")[2]: member for name, member in entries})
 
 
-def damaged_archive(path: Path, reason: object, again: str) -> DamagedFileError:
+def damaged_archive(path: Path, reason: object) -> DamagedFileError:
     """The error for an archive that is not as torch writes it."""
-    return DamagedFileError(f"{path}: damaged or no archive as torch writes it ({reason}); {again}")
+    return DamagedFileError(f"{path}: damaged, or no archive as torch writes it ({reason}); get it again")
 
 
 def _check_names(names: list[str]) -> str:
@@ -231,11 +222,12 @@ def _start(file: IO[bytes], offset: int, name: str, flags: int, member: Member) 
     mark, _, own_flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(file.read(_LOCAL.size))
     if mark != b"PK\x03\x04" or file.read(name_size) != name.encode() or (own_flags, method) != (flags, member.method):
         raise _DamageError(f"the header of {name[:80]!r} is not what the directory says")
-    later = bool(flags & _DESCRIPTOR_FOLLOWS) and not (crc or packed or size)
-    fits = crc == member.crc and packed in (member.packed, _TOP32) and size in (member.size, _TOP32)
-    if not later and not fits:
+    stated = (crc, packed, size)
+    real = (member.crc, *((min(value, _TOP32), _TOP32) for value in (member.packed, member.size)))
+    later = bool(flags & _DESCRIPTOR_FOLLOWS) and not any(stated)
+    if not later and (stated[0] != real[0] or stated[1] not in real[1] or stated[2] not in real[2]):
         raise _DamageError(f"the header of {name[:80]!r} is not what the directory says")
-    return offset + int(_LOCAL.size) + int(name_size) + int(extra_size)
+    return offset + _LOCAL.size + name_size + extra_size
 
 
 def _checked(file: IO[bytes], member: Member) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .errors import InputError
 from .files import read_json, write_json
 from .structure import structured
 
@@ -30,6 +31,33 @@ def to_json(value: Any) -> Any:
 def write_record(path: Path, value: Any) -> None:
     """Write a dataclass as JSON."""
     write_json(path, to_json(value))
+
+
+def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, advice: str) -> dict[str, Any]:
+    """Read a JSON object that says its format and the format's version; what else it holds is left as it is.
+
+    Args:
+        path: The file.
+        kind: A typed dictionary with the fields that are read later.
+        format: What ``format`` must be.
+        version: The latest ``format_version`` that is read.
+        advice: How to make the file anew.
+
+    Raises:
+        InputError: No such file, no JSON object in it, another format, or a later version.
+        DamagedFileError: See `structured`.
+    """
+    values = read_json(path)
+    if values.get("format") != format:
+        raise InputError(f"{path}: format is {values.get('format')!r}, expected {format!r}")
+    found = values.get("format_version")
+    if found != version and isinstance(found, int):
+        raise InputError(
+            f"{path}: format_version is {found}, this headsmith reads {version}; {advice}, or use the headsmith that "
+            "wrote it"
+        )
+    structured(values, kind, str(path), advice=advice)
+    return values
 
 
 def read_record(

@@ -1,19 +1,32 @@
 """The columns of a feature set, mapped from its Arrow files."""
 
-import json
 import mmap
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
 
-from ...core.errors import InputError
+from ...core.errors import DamagedFileError, InputError
+from ...core.files import read_json, regular_file
+from ...core.structure import structured
+from .arrow_stream import BAD_ARROW, unpacked_size
 
+_AGAIN = "make it again with --overwrite"
 _LINUX_NORESERVE = 0x4000 if sys.platform == "linux" else 0  # the constant came to Python with 3.13
+
+
+class _DataFile(TypedDict):
+    filename: str
+
+
+class _State(TypedDict):
+    """What is read of ``state.json``; `datasets` writes more."""
+
+    _data_files: list[_DataFile]
 
 
 @dataclass(frozen=True)
@@ -59,26 +72,38 @@ def read_columns(folder: Path) -> Columns:
 
 def _files(folder: Path) -> list[Path]:
     """The split's files, in the order that ``datasets`` wrote down."""
+    state = folder / "state.json"
     try:
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        return [folder / entry["filename"] for entry in state["_data_files"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{folder / 'state.json'}: missing or damaged ({error}); make it again with --overwrite"
-        ) from error
+        names = structured(read_json(state), _State, str(state), advice=_AGAIN)["_data_files"]
+    except DamagedFileError:
+        raise
+    except InputError as error:
+        raise InputError(f"{error}; {_AGAIN}") from None
+    for entry in names:
+        if Path(entry["filename"]).name != entry["filename"]:
+            raise InputError(f"{state}: names {entry['filename']!r}, expected a file of that folder; {_AGAIN}")
+    return [folder / entry["filename"] for entry in names]
 
 
 def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     try:
-        with path.open("rb") as file:
+        with regular_file(path).open("rb") as file:
             mapped = _map_privately(file.fileno())
+        if any(unpacked_size(message) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(mapped))):
+            raise ValueError("its columns are compressed")
         with pa.ipc.open_stream(pa.py_buffer(mapped)) as reader:
             _check_types(reader.schema, path)
-            return [(batch, mapped) for batch in reader if batch.num_rows]
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
+            found = [(batch, mapped) for batch in reader]
+        for batch, _ in found:
+            batch.validate(full=True)
+            if any(batch[name].null_count for name in ("id", "label", "features")):
+                raise ValueError("values are missing")
+    except BAD_ARROW as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: missing or damaged ({error}); make it again with --overwrite") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path}: damaged ({reason}); {_AGAIN}") from error
+    return [(batch, mapped) for batch, mapped in found if batch.num_rows]
 
 
 def _map_privately(descriptor: int) -> mmap.mmap:

@@ -15,13 +15,11 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...core.errors import InputError
-from ...core.files import read_json, sha256_json
+from ...core.files import sha256_json
 from .columns import Columns, read_columns
 from .images.samples import HELD_OUT_SHARE, SEED
+from .manifest import read_manifest
 
-FORMAT = "headsmith.features"
-FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
 Values = ArrayLike | Tensor
 _BLOCK_BYTES = 4 << 20
 
@@ -179,44 +177,6 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Columns]]:
 
     found = Maker.of_files([path]).keep()
     return found.manifest, found.columns
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of the feature set at ``path``.
-
-    Raises:
-        InputError: No folder, no manifest, or one of something else or of a later version.
-    """
-    if not path.is_dir():
-        raise InputError(
-            f"{path}: no such file or folder; make a feature set with `headsmith extract IMAGES` or `import FILE`"
-        )
-    if not (path / MANIFEST).is_file():
-        made = "expected what `headsmith extract` or `headsmith import` wrote"
-        raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; {made}")
-    manifest = read_json(path / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise InputError(f"{path / MANIFEST}: format is {manifest.get('format')!r}, expected {FORMAT!r}")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise InputError(
-            f"{path / MANIFEST}: format_version is {manifest.get('format_version')!r}, this headsmith reads "
-            f"{FORMAT_VERSION}; make it again with --overwrite, or use the headsmith that wrote it"
-        )
-    needed = (
-        "fingerprint",
-        "request",
-        "backbone",
-        "class_names",
-        "splits",
-        "rows_sha256",
-        "feature_dim",
-        "dtype",
-        "unreadable",
-    )
-    missing = [key for key in needed if key not in manifest]
-    if missing:
-        raise InputError(f"{path / MANIFEST}: lacks {', '.join(missing)}; make it again with --overwrite")
-    return manifest
 
 
 def rows_sha256(ids: Sequence[str] | pa.StringArray, labels: np.ndarray[Any, np.dtype[np.int64]]) -> str:

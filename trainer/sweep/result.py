@@ -3,14 +3,28 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from ...core.errors import InputError
-from ...core.files import read_json
+from ...core.records import read_versioned
 from ..run import Run
 
 RECORD, HEADS, SUMMARY, PICTURE, BEST = "sweep.json", "sweep.csv", "summary.csv", "sweep.png", "best"
-FORMAT = "headsmith.sweep"
+FORMAT, FORMAT_VERSION = "headsmith.sweep", 1
+
+
+class _Record(TypedDict):
+    """What is read of a record later; it may hold more."""
+
+    heads: int
+    banks: int
+    seconds: float
+    device: str
+    baseline: str | None
+    axes: list[str]
+    contenders: list[dict[str, Any]]
+    settings: list[dict[str, Any]]
+    findings: list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,5 @@ class Sweep:
         path = Path(path)
         if not path.is_dir():
             raise InputError(f"{path}: no such sweep; `headsmith sweep` makes one")
-        record = read_json(path / RECORD)
-        if record.get("format") != FORMAT:
-            raise InputError(f"{path / RECORD}: `format` is {record.get('format')!r}, expected {FORMAT!r}")
+        record = read_versioned(path / RECORD, _Record, format=FORMAT, version=FORMAT_VERSION, advice="sweep again")
         return cls(path, record)

@@ -20,7 +20,7 @@ from .contest import Contest
 from .findings import findings_of
 from .grid import Plan, spelt_out
 from .picture import draw_sweep
-from .result import BEST, FORMAT, HEADS, PICTURE, RECORD, SUMMARY
+from .result import BEST, FORMAT, FORMAT_VERSION, HEADS, PICTURE, RECORD, SUMMARY
 from .tables import head_rows, setting_rows, varying, write_csv
 
 
@@ -51,7 +51,7 @@ def write_sweep(
     files = (HEADS, SUMMARY, PICTURE, f"{BEST}/run.json")
     record = {
         "format": FORMAT,
-        "format_version": 1,
+        "format_version": FORMAT_VERSION,
         "features": {"path": str(feature_set.path), "fingerprint": feature_set.fingerprint},
         "request": plan.request(feature_set.fingerprint),
         "preset": None if plan.preset is None else {"name": plan.preset.name, "source": plan.preset.source},

@@ -272,5 +272,5 @@ def test_a_folder_that_is_no_sweep(tmp_path):
     with pytest.raises(InputError, match="gone: no such sweep"):
         Sweep.load(tmp_path / "gone")
     (tmp_path / "sweep.json").write_text("{}")
-    with pytest.raises(InputError, match="`format` is None, expected 'headsmith.sweep'"):
+    with pytest.raises(InputError, match="format is None, expected 'headsmith.sweep'"):
         Sweep.load(tmp_path)

@@ -14,10 +14,11 @@ import torch
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
-from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, pictures_sha256, rows_sha256
+from ..feature_set import pictures_sha256, rows_sha256
 from ..images.copies import followers
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed
+from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
 from ..same_pictures import find_copies
 from ..storage import FURTHER, split_file
 from .request import fingerprint

@@ -15,10 +15,11 @@ from ....core.progress import stage
 from ....models.backbone import load_backbone
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
-from ..feature_set import FORMAT, MANIFEST, FeatureSet, read_manifest
+from ..feature_set import FeatureSet
 from ..images.batches import check_at_least_one
 from ..images.image_set import open_images
 from ..launch import Launch
+from ..manifest import FORMAT, MANIFEST, read_manifest
 from .assembly import assemble, publish
 from .embedding import Embedder
 from .filling import Filling

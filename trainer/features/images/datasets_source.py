@@ -13,6 +13,7 @@ from datasets.exceptions import DatasetsError
 
 from ....core.errors import InputError
 from ....models.images import UnreadableImage
+from ..arrow_stream import ArrowStream
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
 
@@ -116,6 +117,8 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
         )
     name = str(path.resolve()) if path.exists() else str(source)
+    if path.exists() and _is_saved(path):
+        check_arrow_files(path)
     try:
         return name, datasets.load_from_disk(name) if _is_saved(path) else datasets.load_dataset(name)
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
@@ -125,6 +128,16 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a folder of "
             "class folders"
         ) from error
+
+
+def check_arrow_files(folder: Path) -> None:
+    """Check the Arrow files of a data set in full, before `datasets` maps them and trusts what they say.
+
+    Raises:
+        InputError: One is damaged.
+    """
+    for path in sorted(folder.rglob("*.arrow")):
+        ArrowStream(path)
 
 
 def _may_be_on_hub(source: str | Path) -> bool:

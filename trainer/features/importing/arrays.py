@@ -11,8 +11,8 @@ import torch
 from ....core.errors import InputError
 from ..images.samples import split_called
 from .choosing import Names
-from .importing import Maker, check_different
-from .table import Column, Table, dtype_name, slices
+from .importing import Maker
+from .table import Column, Table, check_different, dtype_name, slices
 
 
 def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:

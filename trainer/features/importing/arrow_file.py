@@ -1,16 +1,22 @@
 """Parquet and Arrow files with a list column, or a column for every feature."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from ....core.errors import InputError
+from ..arrow_stream import ArrowStream
+from ..bounds import WIDEST, check_text
 from .numbered_columns import with_matrices
+from .parquet_file import ParquetRows
 from .table import Array, Batches, Column, Table, block_rows, split_in
+
+_ROWS = 8192
 
 
 def read_arrow(path: Path) -> list[Table]:
@@ -26,36 +32,10 @@ def arrow_columns(path: Path) -> list[Column]:
     """All columns of a file.
 
     Raises:
-        InputError: It is damaged.
+        InputError: It is damaged, or unpacks to far more than it takes on disk.
     """
-    try:
-        if path.suffix in (".parquet", ".pq"):
-            return _parquet_columns(path)
-        table = _map_table(path)
-    except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: truncated, damaged or not {path.suffix} ({reason}); get it again") from None
-    return table_columns(table.schema, len(table), lambda names: iter(table.select(names).to_batches()), str(path))
-
-
-def _parquet_columns(path: Path) -> list[Column]:
-    with pq.ParquetFile(path) as file:
-        schema, rows = file.schema_arrow, file.metadata.num_rows
-
-    def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=8192, columns=names)
-
-    return table_columns(schema, rows, batches, str(path))
-
-
-def _map_table(path: Path) -> pa.Table:
-    mapped = pa.memory_map(str(path))
-    try:
-        return pa.ipc.open_file(mapped).read_all()
-    except pa.ArrowInvalid:
-        mapped.seek(0)
-        return pa.ipc.open_stream(mapped).read_all()
+    rows = ParquetRows(path) if path.suffix.lower() in (".parquet", ".pq") else ArrowStream(path)
+    return table_columns(rows.schema, rows.rows, rows.batches, str(path))
 
 
 def table_columns(
@@ -71,10 +51,17 @@ def table_columns(
         class_names: Of columns that hold indices into names.
     """
     found = []
+    repeated = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"{where}: has the column {repeated!r} twice; give every column a name of its own")
     for field in schema:
         listed = _is_list(field.type)
         width = _width(field, batches) if listed and rows else 0
-        reader = _Lists(field.name, width, batches, where) if listed else _Values(field.name, batches)
+        if width > WIDEST:
+            raise InputError(
+                f"{where}: {field.name} has {width:,} values in row 0, expected at most {WIDEST:,} features a row"
+            )
+        reader = (_Lists if listed else _Values)(field.name, width, batches, where)
         kind = _dtype(field.type.value_type if listed else field.type)
         shape = (rows, width) if listed else (rows,)
         found.append(Column(field.name, shape, kind, reader, (class_names or {}).get(field.name)))
@@ -101,22 +88,28 @@ def _dtype(kind: pa.DataType) -> str:
     return names.get(str(kind), str(kind))
 
 
-class _Values:
-    """One value a row."""
-
-    def __init__(self, name: str, batches: Batches) -> None:
-        self.name, self.batches = name, batches
-
-    def __call__(self) -> Iterator[Array]:
-        for batch in self.batches([self.name]):
-            yield batch.column(0).to_numpy(zero_copy_only=False)
-
-
-class _Lists:
-    """A list a row, all of one length."""
+class _Column:
+    """The rows of a column, read anew each time."""
 
     def __init__(self, name: str, width: int, batches: Batches, where: str) -> None:
         self.name, self.width, self.batches, self.where = name, width, batches, where
+
+
+class _Values(_Column):
+    """One value a row."""
+
+    def __call__(self) -> Iterator[Array]:
+        for batch in self.batches([self.name]):
+            column = batch.column(0)
+            text = column.dictionary if pa.types.is_dictionary(column.type) else column
+            if pa.types.is_string(text.type) or pa.types.is_large_string(text.type):
+                check_text(f"{self.where}: {self.name}", pc.max(pc.binary_length(text)).as_py() or 0)
+            for start in range(0, len(column), _ROWS):
+                yield column.slice(start, _ROWS).to_numpy(zero_copy_only=False)
+
+
+class _Lists(_Column):
+    """A list a row, all of one length."""
 
     def __call__(self) -> Iterator[Array]:
         done = 0

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 
 from ....core.errors import InputError
+from ..bounds import WIDEST
 from ..images.samples import listed
 from .row_splits import says_splits, split_column
 from .table import Column, Table, without_split
@@ -76,6 +77,7 @@ def choose(table: Table, asked: Names) -> Chosen:
             length, or a column of splits that names none or others than the file.
     """
     features = _find(table, "features", asked.features, _is_features, _FEATURES)
+    _check_matrix(table, features)
     splits = split_column(table, features.shape[0], other_than=astuple(asked))
     rest = [column for column in table.columns if column is not features and column is not splits]
     named = [column for column in rest if column.class_names is not None]
@@ -85,8 +87,7 @@ def choose(table: Table, asked: Names) -> Chosen:
     groups = _called(table, asked.groups, "--group-column") if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits) else None
     chosen = Chosen(table, features, labels, ids, groups, used, guessed=asked.labels is None)
-    _check_matrix(chosen)
-    _check_lengths(chosen)
+    _check_columns(chosen)
     return chosen
 
 
@@ -132,20 +133,22 @@ def _is_labels(column: Column) -> bool:
     return column.one_a_row and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
 
 
-def _check_matrix(chosen: Chosen) -> None:
-    where, features = chosen.table.name, chosen.features
+def _check_matrix(table: Table, features: Column) -> None:
     if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
-        raise InputError(f"{where}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
-    for column in (chosen.labels, chosen.ids, chosen.groups):
-        if column is not None and not column.one_a_row:
+        raise InputError(f"{table.name}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
+    if features.shape[1] > WIDEST:
+        raise InputError(f"{table.name}: {features} has more than {WIDEST:,} features a row, the most that are read")
+
+
+def _check_columns(chosen: Chosen) -> None:
+    where, rows = chosen.table.name, chosen.features.shape[0]
+    others = [column for column in (chosen.labels, chosen.ids, chosen.groups) if column is not None]
+    for column in others:
+        if not column.one_a_row:
             raise InputError(f"{where}: {column} has not one value a row, expected shape (N,); name another column")
-
-
-def _check_lengths(chosen: Chosen) -> None:
-    rows = chosen.features.shape[0]
-    for column in (chosen.labels, chosen.ids, chosen.groups):
-        if column is not None and column.shape[0] != rows:
+    for column in others:
+        if column.shape[0] != rows:
             raise InputError(
-                f"{chosen.table.name}: {chosen.features.name} has {rows} rows and {column.name} {column.shape[0]}, "
+                f"{where}: {chosen.features.name} has {rows} rows and {column.name} {column.shape[0]}, "
                 "expected one each; nothing says which belong together, so write them again from one source"
             )

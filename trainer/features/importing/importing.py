@@ -1,6 +1,5 @@
 """Features that exist already, as a feature set."""
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -17,14 +16,15 @@ from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
 from ..extraction.request import fingerprint
-from ..feature_set import FORMAT, FORMAT_VERSION, MANIFEST, FeatureSet, rows_sha256
-from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS, listed
+from ..feature_set import FeatureSet, rows_sha256
+from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
+from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
 from ..storage import MemorySink, Sink, split_file
 from .choosing import Chosen, Names, choose
 from .copying import Statistics, copy_features
 from .rows import gather
 from .sources import open_tables
-from .table import Table
+from .table import Table, check_different
 
 IN_MEMORY = Path("(in memory)")
 DTYPES = ("float16", "float32")
@@ -256,11 +256,3 @@ def _read_names(path: Path) -> list[str]:
     names = read_lines(path)
     check_different(names, str(path))
     return names
-
-
-def check_different(names: Sequence[str], where: str) -> None:
-    """Raise an `InputError` unless these are two or more class names, none empty or twice."""
-    repeated = listed(sorted(repr(name) for name, count in Counter(names).items() if count > 1))
-    if len(names) < 2 or repeated or "" in names:
-        found = f"twice: {repeated}" if repeated else "some empty" if "" in names else "expected 2 or more"
-        raise InputError(f"{where}: {len(names)} class names, {found}; give one for every class, all different")

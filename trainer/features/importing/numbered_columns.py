@@ -9,7 +9,7 @@ import numpy as np
 
 from .table import Array, Batches, Column, block_rows
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+NUMBERED = re.compile(r"(.*?)(\d+)")
 _NUMBER = re.compile(r"float\d+|u?int\d+")
 
 
@@ -24,7 +24,7 @@ def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
     """
     runs: dict[str, dict[int, Column]] = defaultdict(dict)
     for column in columns:
-        if (match := _NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
+        if (match := NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
             runs[match[1]].setdefault(int(match[2]), column)
     found = {prefix: [run[number] for number in sorted(run)] for prefix, run in runs.items() if _is_matrix(run)}
     used = {column.name for run in found.values() for column in run}

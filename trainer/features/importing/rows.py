@@ -49,7 +49,10 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
         InputError: Labels that cannot be used, one class, or a division that cannot be made.
     """
     labels_found = [
-        Labels(f"{one.table.name}: {one.labels.name}", one.labels.read(), one.labels.class_names) for one in chosen
+        Labels(
+            f"{one.table.name}: {one.labels.name}", one.labels.read(), one.labels.class_names or one.table.class_names
+        )
+        for one in chosen
     ]
     names, labels = index_labels(labels_found, class_names)
     _check_said(chosen)

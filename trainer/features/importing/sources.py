@@ -8,8 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from ....core.errors import InputError, near
+from ....core.files import regular_file
 from ..images.samples import split_called
 from .arrow_file import read_arrow
+from .csv_table import read_csv_table
 from .datasets_folder import read_dataset
 from .labels_files import labels_beside, pairs
 from .numpy_file import ALL, is_labels, read_npy, read_npz, share_labels
@@ -28,7 +30,10 @@ READERS: dict[str, Callable[[Path], list[Table]]] = {
     ".pq": read_arrow,
     ".arrow": read_arrow,
     ".feather": read_arrow,
+    ".csv": read_csv_table,
+    ".tsv": read_csv_table,
 }
+TEXT_TABLES = (".csv", ".tsv")
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
 
@@ -89,8 +94,8 @@ def _open(
     if path in labels:
         beside = labels[path]
         tables = [] if beside is None else read_npy(path, *beside)
-    elif path.is_file():
-        tables = _read(path)
+    elif path.exists() and not path.is_dir():
+        tables = _read(regular_file(path))
     elif path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
         tables = [table for file in _inside(path) for table in _read(file, path)]
     elif path.exists() or (re.fullmatch(r"[\w.-]+/[\w.-]+", name) and path.suffix not in READERS):
@@ -148,6 +153,8 @@ def _inside(folder: Path) -> list[Path]:
     arrays = [path for path in files if path.suffix == ".npy"]
     if arrays:
         files = [path for path in arrays if not is_labels(path)]
+    tables = [path for path in files if path.suffix not in TEXT_TABLES]
+    files = tables or files  # text lies beside other files to say what they are
     if not files:
         raise InputError(f"{folder}: holds no file with features, expected some of {', '.join(READERS)}")
     return files

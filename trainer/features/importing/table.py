@@ -1,6 +1,8 @@
 """What every reader gives: the columns of a file, named and typed, with nothing large read yet."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ..images.samples import split_called
+from ....core.errors import InputError
+from ..bounds import check_memory
+from ..images.samples import listed, split_called
 
 Array = np.ndarray[Any, Any]
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
 BLOCK_BYTES = 8 << 20
+CLASS_NAMES = ("classes", "class_names", "label_names")
 TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
@@ -41,8 +46,17 @@ class Column:
         return len(self.shape) == 1 or (len(self.shape) == 2 and self.shape[1] == 1)
 
     def read(self) -> Array:
-        """All of a small column, ``(N,)``."""
-        blocks = list(self.blocks())
+        """All of a small column, ``(N,)``.
+
+        Raises:
+            InputError: It is no small one.
+        """
+        blocks, size = list[Array](), 0
+        for block in self.blocks():
+            text = sum(len(one) for one in block.flat if isinstance(one, str)) if block.dtype == object else 0
+            size += block.nbytes + text
+            check_memory(self.name, 2 * size)  # the blocks, and what they are put together into
+            blocks.append(block)
         return np.concatenate(blocks).reshape(-1) if blocks else np.empty(0)
 
     def __str__(self) -> str:
@@ -58,6 +72,7 @@ class Table:
         ids: What goes before ``/row`` in the ids of rows that have none.
         split: ``train``, ``val`` or ``test`` where the file says so.
         columns: All columns of the file that may be of use.
+        class_names: What the file says that whole-number labels count.
         said: Whether a person said the split: nothing in the file counts against that.
         left_out: Names of the file's other columns.
         note: What a person should know of how it is read.
@@ -67,6 +82,7 @@ class Table:
     ids: str
     split: str | None
     columns: list[Column]
+    class_names: list[str] | None = None
     said: bool = False
     left_out: tuple[str, ...] = ()
     note: str = ""
@@ -80,7 +96,8 @@ def block_rows(width: int, itemsize: int) -> int:
 def slices(matrix: Any) -> Iterator[Array]:
     """Blocks of anything that is cut by rows: a (mapped) array or tensor, or a slice of a safetensors file."""
     shape = tuple(matrix.get_shape()) if hasattr(matrix, "get_shape") else tuple(matrix.shape)
-    step = block_rows(int(np.prod(shape[1:])), 4)
+    itemsize = matrix.dtype.itemsize if hasattr(matrix, "dtype") else 8
+    step = block_rows(math.prod(shape[1:]), itemsize)
     for start in range(0, shape[0], step):
         yield to_numpy(matrix[start : start + step])
 
@@ -111,17 +128,41 @@ def by_split(columns: Iterable[Column], name: str, ids: str) -> list[Table]:
         ids: Its name.
     """
     groups: dict[str | None, list[Column]] = {}
+    columns, names = _without_names(list(columns), name)
     for column in columns:
         groups.setdefault(split_in(column.name), []).append(column)
     others = groups.get(None, [])
     if set(groups) <= {None}:
-        return [Table(name, ids, split_in(Path(ids).stem), others)]
+        return [Table(name, ids, split_in(Path(ids).stem), others, names)]
     left_out = tuple(column.name for column in others)
     return [
-        Table(f"{name}: {split}", f"{ids}/{split}", split, found, left_out=left_out)
+        Table(f"{name}: {split}", f"{ids}/{split}", split, found, names, left_out=left_out)
         for split, found in groups.items()
         if split is not None
     ]
+
+
+def _without_names(columns: list[Column], where: str) -> tuple[list[Column], list[str] | None]:
+    """The columns without the one that lists the classes, and what it lists.
+
+    It is text called ``classes`` or so, and shorter than another column: as long as all, it is the labels.
+    """
+    longest = max((column.shape[0] for column in columns), default=0)
+    for column in columns:
+        shorter = column.dtype == "str" and len(column.shape) == 1 and column.shape[0] < longest
+        if shorter and column.name.rpartition("/")[2].lower() in CLASS_NAMES:
+            names = [str(name) for name in column.read()]
+            check_different(names, f"{where}: {column.name}")
+            return [other for other in columns if other is not column], names
+    return columns, None
+
+
+def check_different(names: Sequence[str], where: str) -> None:
+    """Raise an `InputError` unless these are two or more class names, none empty or twice."""
+    repeated = listed(sorted(repr(name) for name, count in Counter(names).items() if count > 1))
+    if len(names) < 2 or repeated or "" in names:
+        found = f"twice: {repeated}" if repeated else "some empty" if "" in names else "expected 2 or more"
+        raise InputError(f"{where}: {len(names)} class names, {found}; give one for every class, all different")
 
 
 def split_in(name: str) -> str | None:

@@ -5,20 +5,22 @@ Nothing in them is run: only tensors and plain containers load. Tensors stay in 
 
 import pickle
 import warnings
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from ....core.archive import checked_archive, is_archive
 from ....core.errors import InputError
+from ..bounds import check_unpacked
 from .table import Array, Column, Table, by_split, dtype_name, slices
 
-_ZIP = b"PK\x03\x04"
+_MOST_LEAVES = 10_000
 SAFE_WAY = (
     "where you trust it, write it again as tensors: "
     "torch.save({'features': torch.as_tensor(x), 'labels': torch.as_tensor(y)}, 'safe.pt'), or numpy.savez, or "
@@ -35,9 +37,20 @@ def read_torch(path: Path) -> list[Table]:
         InputError: It holds pickled objects (numpy arrays among them), is damaged, or holds no tensor.
     """
     loaded = _load(path)
-    columns = [_column(name, value) for name, value in _flat(loaded) if _is_array(value)]
+    try:
+        leaves = list(islice(_flat(loaded), _MOST_LEAVES + 1))
+    except RecursionError:
+        raise InputError(f"{path}: its dictionaries lie too deep in each other, expected features and labels") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if len(leaves) > _MOST_LEAVES:
+        raise InputError(f"{path}: more than {_MOST_LEAVES:,} tensors and values, expected features and labels")
+    columns = [_column(name, value) for name, value in leaves if _is_array(value)]
     if not columns:
         raise InputError(f"{path}: holds {type(loaded).__name__} without tensors, expected features and labels")
+    for _, value in leaves:
+        if isinstance(value, torch.Tensor):
+            check_unpacked(str(path), value.numel() * value.element_size(), path.stat().st_size)
     tables = by_split(columns, str(path), path.name)
     if {table.split for table in tables} == {"train", "val"} and _is_the_papers(columns):
         return [_as_test(table, path) if table.split == "val" else table for table in tables]
@@ -57,13 +70,9 @@ def _as_test(table: Table, path: Path) -> Table:
 
 
 def _load(path: Path) -> Any:
-    mapped = zipfile.is_zipfile(path)  # files of torch before 1.6 are no zip archives and cannot be mapped
-    with path.open("rb") as file:
-        begun = file.read(len(_ZIP)) == _ZIP
-    if begun and not mapped:
-        raise InputError(
-            f"{path}: {path.stat().st_size:,} bytes, truncated or damaged (it lacks its end); get it again"
-        )
+    mapped = is_archive(path)  # files of torch before 1.6 are no zip archives and cannot be mapped
+    if mapped:
+        checked_archive(path)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
@@ -74,22 +83,48 @@ def _load(path: Path) -> Any:
         raise InputError(
             f"{path}: holds pickled objects other than tensors (numpy arrays count), which could run code; {SAFE_WAY}"
         ) from None
-    except (RuntimeError, EOFError, ValueError, KeyError, UnicodeDecodeError) as error:
+    except Exception as error:  # noqa: BLE001 - of a damaged pickle torch raises whatever its instructions meet
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path}: damaged or not a file of torch.save ({reason}); get it again") from None
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Leaves of nested dictionaries, and of an outer list or tuple, by their path."""
+    """Leaves of nested dictionaries, and of an outer list or tuple, by their path.
+
+    Of a list with a dictionary for every sample the values of each key are put together.
+    """
     if isinstance(value, dict):
         items = [(str(key), item) for key, item in value.items()]
     elif isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
         items = [(str(place), item) for place, item in enumerate(value)]
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
+        items = list(_put_together(value, prefix).items())
     else:
         yield prefix or "tensor", value
         return
     for key, item in items:
         yield from _flat(item, f"{prefix}/{key}" if prefix else key)
+
+
+def _put_together(samples: Sequence[dict[Any, Any]], prefix: str) -> dict[str, Any]:
+    """From a dictionary for every sample to a dictionary of columns."""
+    where, keys = prefix or "the list", list(samples[0])
+    for row, sample in enumerate(samples):
+        if list(sample) != keys:
+            raise InputError(f"{where}: keys {list(sample)[:10]} in row {row}, expected {keys[:10]} as in row 0")
+    found: dict[str, Any] = {}
+    for key in keys:
+        values = [sample[key] for sample in samples]
+        if isinstance(values[0], torch.Tensor):
+            first = values[0]
+            other = [row for row, one in enumerate(values) if getattr(one, "shape", None) != first.shape]
+            if other:
+                shape = tuple(first.shape)
+                raise InputError(f"{where}: {key} in row {other[0]} is no tensor of shape {shape} as in row 0")
+            found[str(key)] = torch.stack(values)
+        else:
+            found[str(key)] = values
+    return found
 
 
 def _is_array(value: Any) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..columns import Columns, read_columns
-from ..feature_set import FeatureSet, read_manifest
+from ..feature_set import FeatureSet
+from ..manifest import read_manifest
 from .judging import judge
 from .magnitudes import limits
 from .neighbours import Neighbours, sanity

@@ -90,7 +90,7 @@ def test_truncated_files(name, kept):
 def test_a_large_torch_file_without_its_end():
     torch.save({"x": torch.zeros(1500, 64), "y": torch.zeros(1500)}, "x.pt")
     Path("x.pt").write_bytes(Path("x.pt").read_bytes()[:5000])
-    refused(r"x.pt: 5,000 bytes, truncated or damaged \(it lacks its end\); get it again", "x.pt")
+    refused(r"x.pt: damaged, .*end record; truncated\?\); get it again", "x.pt")
 
 
 def test_a_flipped_byte_inside_an_archive():
@@ -104,8 +104,8 @@ def test_a_flipped_byte_inside_an_archive():
 def test_what_is_not_there():
     refused("gone.npz: no such file or folder, and no OWNER/NAME of a data set on the hub", "gone.npz")
     refused("FILE: none given")
-    Path("x.csv").write_text("a,b")
-    refused(r"x.csv: files ending in '.csv' are not read; expected .p, .pt", "x.csv")
+    Path("x.xlsx").write_text("a,b")
+    refused(r"x.xlsx: files ending in '.xlsx' are not read; expected .p, .pt", "x.xlsx")
     Path("x.safetensor").write_text("a,b")
     refused(r"'.safetensor' are not read; did you mean .safetensors", "x.safetensor")
     Path("empty").mkdir()
