@@ -37,7 +37,8 @@ class Latency:
 
     def __str__(self) -> str:
         """Median and spread: ``1.93 (1.88-2.10)``."""
-        return f"{self.p50:.3g} ({self.p10:.3g}-{self.p90:.3g})"
+        p50, p10, p90 = (f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in self.spread)
+        return f"{p50} ({p10}-{p90})"
 
 
 @dataclass(frozen=True)

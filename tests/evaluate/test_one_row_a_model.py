@@ -5,11 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import headsmith.evaluate.evaluation as evaluation
 import headsmith.evaluate.measurement as measurement
 import headsmith.evaluate.one_classifier as one_classifier
-from headsmith.evaluate import evaluate_classifiers
+from headsmith.cli import app
+from headsmith.core.errors import InputError
+from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.timing import Effort
 
 
@@ -66,16 +69,42 @@ def test_under_other_conditions_a_model_is_measured_again_in_its_place(
     assert row_of(results)["model"] == tiny_bundle.path.name
 
 
-def test_equal_scores_go_by_the_order_of_the_data(tiny_bundle, image_folder, monkeypatch, tmp_path):
-    """The held-out classes are the last ones of the file, so that its outputs stand in another order."""
+@pytest.fixture
+def level(monkeypatch):
+    """All scores of every classifier are equal."""
     timed = measurement._timed
 
-    def level(model, inputs):
+    def made(model, inputs):
         outputs, seconds = timed(model, inputs)
         outputs.logits[:] = 0
         return outputs, seconds
 
-    monkeypatch.setattr(measurement, "_timed", level)
+    monkeypatch.setattr(measurement, "_timed", made)
+
+
+@pytest.mark.usefixtures("level")
+def test_a_result_that_says_nothing_is_written_and_has_a_status_of_its_own(tiny_bundle, images, tmp_path):
+    command = ["evaluate", str(tiny_bundle.path), "--data", str(images), "--out", str(tmp_path / "out")]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 4, shown.output
+    assert "chance level: top-1, 33.3%, cannot be told from guessing" in " ".join(shown.output.split())
+    assert load_results(tmp_path / "out")[0].worthless
+
+
+def test_results_of_an_older_version_are_refused_before_anything_runs(tiny_bundle, images, passes, tmp_path):
+    result = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)[0]
+    path = tmp_path / "models" / result.key / "result.json"
+    written = json.loads(path.read_text())
+    written["speed"]["rss_bytes"] = 1_014_000_000
+    path.write_text(json.dumps(written))
+    with pytest.raises(InputError, match=r"speed\.rss_bytes: .* evaluate again into another folder"):
+        evaluate_classifiers(tiny_bundle, data=images, out=tmp_path, k=(1,))
+    assert passes == [64]
+
+
+@pytest.mark.usefixtures("level")
+def test_equal_scores_go_by_the_order_of_the_data(tiny_bundle, image_folder, tmp_path):
+    """The held-out classes are the last ones of the file, so that its outputs stand in another order."""
     names = tiny_bundle.class_names
     results = evaluate_classifiers(tiny_bundle, data=image_folder(dict.fromkeys(names[-2:], 4)), out=tmp_path)
     scores = results.predictions(0).scores
