@@ -202,13 +202,13 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
     features = origin["features"]
     together = (features["source"] or {}).get("together", False)
     try:
-        images = open_images(data, **columns, together={} if together is not False else False)
+        images = open_images(data, **columns, together=together is not False)
     except InputError:
         return None  # nothing to train on, so not the source of a training
     found = images.moved(together) if together is not False else images
     if found.source == features["source"]:
         return found
-    if len(images.split("test")) < origin["results"]["test"]["n"]:
+    if len(found.split("test")) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images
     parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
     return found if same_images(parts, features["fingerprint"]) else None

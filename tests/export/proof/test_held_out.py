@@ -1,13 +1,17 @@
 """Held-out inputs: what is held out, and classes matched by name."""
 
 import dataclasses
+import json
 import shutil
 
 import pytest
+from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.export.proof.held_out import held_out_features, held_out_images, match_classes
-from headsmith.trainer import FeatureSet, open_images
+from headsmith.evaluate.data import open_data, part_trained_on
+from headsmith.export.proof.held_out import held_out_features, held_out_images, match_classes, training_images
+from headsmith.trainer import FeatureSet, extract, open_images, train
+from headsmith.trainer.features.extraction import extraction
 
 NUMBERS = [str(number) for number in range(12)]
 
@@ -43,6 +47,53 @@ def test_of_the_training_source_only_the_held_out_part_is_taken(tiny_run, tiny_b
     held_out = held_out_images(folder, tiny_bundle.manifest, tiny_run.class_names, tiny_bundle.preprocessing)
     assert ids_of(held_out) == FeatureSet.load(tiny_run.record["features"]["path"]).ids("test")
     assert len(held_out) == 12
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("suffix", ["png", "bmp"])
+def test_the_held_out_part_of_a_source_with_copies_is_the_one_that_was_written(
+    tiny_run, tiny_bundle, tiny_backbone, image_folder, tmp_path, suffix, moved
+):
+    """Copies of bytes, and copies in another format, which only extraction sees; measured as it was written."""
+    folder = image_folder(dict.fromkeys(tiny_run.class_names, 20))
+    for path in list(folder.glob("*/*.png")):
+        copy = path.with_name(f"copy_{path.stem}.{suffix}")
+        Image.open(path).save(copy)
+    features = extract(folder, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
+    run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
+    data = shutil.copytree(folder, tmp_path / "elsewhere") if moved else folder
+    origin = json.loads(json.dumps(run.record))
+    held_out = held_out_images(data, origin, run.class_names, tiny_bundle.preprocessing)
+    assert ids_of(held_out) == features.ids("test")
+    assert ids_of(training_images("val", data, origin, run.class_names, tiny_bundle.preprocessing)) == features.ids(
+        "val"
+    )
+    if not moved:
+        held_out = held_out_images(None, origin, run.class_names, tiny_bundle.preprocessing)
+        assert ids_of(held_out) == features.ids("test")
+    part = part_trained_on(data, [origin])
+    assert open_data(data, part=part).ids == features.ids("test")
+    assert open_data(**json.loads(json.dumps(open_data(data, part=part).source))).ids == features.ids("test")
+
+
+def test_a_run_of_an_older_version_keeps_its_held_out_part(
+    tiny_run, tiny_bundle, tiny_backbone, image_folder, tmp_path, monkeypatch
+):
+    """Its record does not say that copies were kept together: they were not."""
+    folder = image_folder(dict.fromkeys(tiny_run.class_names, 20))
+    for path in list(folder.glob("*/*.png")):
+        shutil.copyfile(path, path.with_name(f"copy_{path.name}"))
+    old = dataclasses.replace(open_images(folder, together=False), carved=())
+    monkeypatch.setattr(extraction, "open_images", lambda *_, **__: old)
+    features = extract(folder, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
+    monkeypatch.undo()
+    assert features.manifest["source"] == {"source": str(folder)}
+    assert features.manifest["copies"]["across"].keys() == {"val", "test"}
+    run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
+    for data in (folder, shutil.copytree(folder, tmp_path / "elsewhere")):
+        held_out = held_out_images(data, run.record, run.class_names, tiny_bundle.preprocessing)
+        assert ids_of(held_out) == features.ids("test") != open_images(folder).split("test").samples
+        assert open_data(data, part=part_trained_on(data, [run.record])).ids == features.ids("test")
 
 
 def test_a_folder_of_class_folders_is_held_out_whole(tiny_run, tiny_bundle, image_folder):

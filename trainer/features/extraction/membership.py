@@ -44,7 +44,7 @@ class Member:
         drop(self.mark)
         with suppress(Timeout):
             lock = _try_gate(self.out)
-            if kind is not None and not _occupied(self.partial) and not any(self.partial.glob("*.arrow*")):
+            if kind is not None and not _occupied(self.partial) and not any(self.partial.glob("[!.]*.arrow*")):
                 shutil.rmtree(self.partial, ignore_errors=True)  # nothing to go on from
             _release_gate(self.partial, lock)
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
+from ....core.files import regular_file
 from ....core.progress import progress
 from .samples import SPLITS, Sample
 from .threads import ordered_map
@@ -39,7 +40,7 @@ def content_hash(content: Callable[[Sample], Path | bytes], sample: Sample) -> s
         found = content(sample)
         if isinstance(found, bytes):
             return hashlib.sha256(found).hexdigest()
-        with found.open("rb") as file:
+        with regular_file(found).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (InputError, OSError):
         return None

@@ -110,7 +110,7 @@ def load(source: str | Path) -> tuple[str, Any]:
         InputError: Nothing is there that `datasets` can load.
     """
     path = Path(source).expanduser()
-    if path.is_file():
+    if path.exists() and not path.is_dir():
         raise InputError(f"{source}: is a file, expected a folder of class folders or a `datasets` folder or name")
     if not path.exists() and not _may_be_on_hub(source):
         raise InputError(

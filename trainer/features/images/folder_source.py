@@ -4,7 +4,7 @@ import logging
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +23,13 @@ def list_folder(root: Path) -> Listing:
     """List the images of ``root`` by split and class.
 
     Classes are ordered by name, as text (``10`` before ``2``), as torchvision does. Folders may be nested within a
-    class and symbolic links are followed. Hidden files and files without an image suffix are skipped, the latter with
-    a count.
+    class and symbolic links are followed; a folder that links lead to twice is listed once. Hidden files are skipped,
+    and with a count files without an image suffix, named pipes, sockets and devices. A link that leads nowhere is an
+    image that cannot be read. Control characters in file names are kept, and made visible where they are printed.
 
     Raises:
-        InputError: No class folders, images outside of them, a class folder without an image, a name that is not
-            UTF-8 or not one line, or two folders for one class.
+        InputError: A folder that cannot be listed, no class folders, images outside of them, a class folder without an
+            image, a name that is not UTF-8 or, of a class, not one line, or two folders for one class.
     """
     root = root.resolve()
     splits = _split_folders(root)
@@ -45,7 +46,7 @@ def list_folder(root: Path) -> Listing:
     ]
     if skipped:
         kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
-        _log.warning("%s: skipped files that are not images by their suffix: %s", root, kinds)
+        _log.warning("%s: skipped files that are not images by their suffix or kind: %s", root, kinds)
     content, size = partial(_path, root), partial(_size, root)
     return Listing({"source": str(root)}, names, samples, bool(splits), content, size)
 
@@ -63,7 +64,7 @@ def _size(root: Path, sample: Sample) -> int | None:
 
 def image_files(folder: Path) -> list[str]:
     """Paths of all images under a folder, whatever the folders between, relative to it, in the order of file names."""
-    found = [path.relative_to(folder) for path in _walk(folder) if _is_image(path)]
+    found = [path.relative_to(folder) for path, kind in _walk(folder) if kind in IMAGE_SUFFIXES]
     return [_text(path.as_posix(), path) for path in sorted(found, key=lambda path: (path.name, path))]
 
 
@@ -103,11 +104,11 @@ def _class_folders(folder: Path) -> dict[str, Path]:
 def _images(root: Path, folder: Path, skipped: Counter[str]) -> list[str]:
     """Paths of all images under a class folder, relative to ``root``, sorted."""
     found, other = [], Counter[str]()
-    for path in _walk(folder):
-        if _is_image(path):
+    for path, kind in _walk(folder):
+        if kind in IMAGE_SUFFIXES:
             found.append(_text(path.relative_to(root).as_posix(), path))
         else:
-            other[path.suffix.lower()] += 1
+            other[kind] += 1
     if not found:
         holds = f"only {listed(sorted(other))} files" if other else "no file"
         raise InputError(
@@ -118,17 +119,38 @@ def _images(root: Path, folder: Path, skipped: Counter[str]) -> list[str]:
     return sorted(found)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Every visible file under ``folder``; a folder that links lead to twice is entered once."""
-    entered: set[Path] = set()
-    for name, folders, files in os.walk(folder, followlinks=True):
-        here = Path(name).resolve()
-        if here in entered:
-            folders.clear()
-            continue
-        entered.add(here)
-        folders[:] = sorted(child for child in folders if not _is_hidden(child))
-        yield from (Path(name, file) for file in files if not _is_hidden(file))
+def _walk(folder: Path, entered: set[Path] | None = None) -> Iterator[tuple[Path, str]]:
+    """Every visible file under ``folder`` and its suffix, or ``special`` for what is no file that ends.
+
+    A folder that links lead to twice is entered once.
+    """
+    entered = set() if entered is None else entered
+    here = folder.resolve()
+    if here in entered:
+        return
+    entered.add(here)
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted((entry for entry in found if not _is_hidden(entry.name)), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be listed ({error.strerror}); correct its permissions, or move it away"
+        ) from None
+    for entry in entries:
+        path = Path(entry.path)
+        if _says(entry.is_dir):
+            yield from _walk(path, entered)
+        else:
+            # What a link that leads nowhere is, decoding will say.
+            regular = _says(entry.is_file) or not path.exists()
+            yield path, path.suffix.lower() if regular else "special"
+
+
+def _says(question: Callable[[], bool]) -> bool:
+    try:
+        return question()
+    except OSError:  # a circle of links
+        return False
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -1,6 +1,8 @@
+import errno
 import logging
 import os
 import shutil
+import socket
 import unicodedata
 from collections import Counter
 
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from torchvision.datasets import ImageFolder
 
 from headsmith.core.errors import InputError
-from headsmith.trainer.features import open_images
+from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images.labels import Labels, index_labels
 from headsmith.trainer.features.images.samples import Sample, carve
 
@@ -191,3 +193,58 @@ def test_a_label_that_is_not_one_line_is_refused(name):
         index_labels([Labels("labels.npy: label", values)])
     with pytest.raises(InputError, match="expected text on one line"):
         index_labels([Labels("labels.npy: label", np.array([0, 1]), [name, "dog"])])
+
+
+def test_what_is_no_file_is_skipped_and_never_waited_for(image_folder, caplog):
+    """Named pipes, sockets, devices, links in circles and to nowhere, rubbish of macOS: nothing hangs, all is said."""
+    folder = image_folder({"cat": 4, "dog": 4})
+    os.mkfifo(folder / "cat" / "pipe.png")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(folder / "cat" / "socket.jpg"))
+        (folder / "dog" / "endless.png").symlink_to("/dev/zero")
+        (folder / "dog" / "lost.png").symlink_to(folder / "nothing.png")
+        (folder / "dog" / "a.png").symlink_to(folder / "dog" / "b.png")
+        (folder / "dog" / "b.png").symlink_to(folder / "dog" / "a.png")
+        (folder / "dog" / "round").symlink_to(folder / "dog")
+        (folder / "cat" / "000.png").rename(folder / "cat" / "two\nlines\x1b[31m.png")
+        for name in ("__MACOSX/cat/000.png", "cat/._001.png", "cat/.DS_Store", "dog/__MACOSX/x.png"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(b"")
+        images = open_images(folder)
+        assert {s.id for s in images.samples} == {
+            "cat/two\nlines\x1b[31m.png",
+            *(f"cat/00{number}.png" for number in (1, 2, 3)),
+            *(f"dog/00{number}.png" for number in range(4)),
+            *(f"dog/{name}.png" for name in ("lost", "a", "b")),
+        }
+        assert len(images.fingerprint) == 64
+    assert "skipped files that are not images by their suffix or kind: 3 special" in caplog.text
+    unreadable = {}
+    for _ in image_batches(images, lambda image: np.asarray(image), 4, on_unreadable=unreadable.__setitem__):
+        pass
+    assert set(unreadable) == {"dog/lost.png", "dog/a.png", "dog/b.png"}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_source_that_is_no_folder(tmp_path, kind):
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "images")
+    path = tmp_path / "images" if kind == "pipe" else "/dev/zero"
+    with pytest.raises(InputError, match="is a file, expected a folder of class folders"):
+        open_images(path)
+
+
+def test_a_folder_that_may_not_be_listed_is_named(image_folder, monkeypatch):
+    """Root may list any folder, so the system's answer is the test's."""
+    folder = image_folder({"cat": 4, "dog": 4})
+    listing = os.scandir
+    (folder / "dog" / "more").mkdir()
+
+    def refuse(path):
+        if str(path).endswith("more"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listing(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=r"dog/more: cannot be listed \(Permission denied\)"):
+        open_images(folder)
