@@ -12,9 +12,9 @@ from ..export.formats.torch_device import torch_device
 from ..export.metadata import Metadata
 from ..export.runtime import Array, Model, Outputs
 from .zoo import Candidate
-from .zoo.exported import is_library, library_classifier
+from .zoo.exported import library_classifier
+from .zoo.rows import is_library
 
-TORCH = "torch"
 UNDER_TORCH = ("pt2", "torchscript", "timm")
 
 
@@ -54,6 +54,6 @@ def torch_twin(candidate: Candidate, model: Model) -> Model:
         if candidate.bundle and (candidate.bundle.path / FORMATS[name].file).is_file():
             return candidate.bundle.open(name, provider=model.provider, threads=threads)
     raise InputError(
-        f"--against {TORCH}: {candidate.source} has no file for torch; export a bundle with --format pt2 too, or "
+        f"--against torch: {candidate.source} has no file for torch; export a bundle with --format pt2 too, or "
         "evaluate without it"
     )

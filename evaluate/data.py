@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
@@ -14,12 +14,13 @@ from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..export.proof.held_out import HeldOut, HeldOutImages, held_out_features, same_source
 from ..export.runtime import Array, Model
-from ..trainer.features.feature_set import FeatureSet
-from ..trainer.features.images.datasets_source import load
 from ..trainer.features.images.image_set import ImageSet, open_images
 from ..trainer.features.manifest import FORMAT, MANIFEST
 from .truth import class_names_of, labelled_by, renamed
 from .zoo import Candidate, match_names
+
+if TYPE_CHECKING:
+    from ..trainer.features.feature_set import FeatureSet
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class HeldOutData:
 
     source: dict[str, Any]
     images: ImageSet | None = None
-    features: FeatureSet | None = None
+    features: "FeatureSet | None" = None
     sets: Array | None = None
     groups: list[str] | None = None
     notes: tuple[str, ...] = ()
@@ -146,6 +147,8 @@ def open_data(
     }
     source |= {name: _absolute(str(value)) for name, value in keys.items() if value is not None}
     if _is_feature_set(where):
+        from ..trainer.features.feature_set import FeatureSet
+
         return HeldOutData(source, features=FeatureSet.load(where))
     if truth is not None:
         found = labelled_by(Path(truth), where, class_ids, group_column)
@@ -196,6 +199,8 @@ def _groups(images: ImageSet, data: str | Path, column: str) -> list[str]:
     """The group of each image, from a column of a `datasets` source."""
     if "image_column" not in images.source:
         raise InputError(f"--group-column: {data} has no columns; name a `datasets` source, or a CSV file with --truth")
+    from ..trainer.features.images.datasets_source import load
+
     name, found = load(data)
     tables = found if isinstance(found, Mapping) else {"train": found}
     splits = {sample.id.partition("/")[0] for sample in images.samples}

@@ -10,7 +10,6 @@ from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ..export.runtime import Array, Model
 from ..metrics.chance import largest_share
-from .against import TORCH, torch_twin
 from .data import HeldOutData
 from .doubts import doubts, was_trained_on
 from .measurement import Measurement, class_order, measure
@@ -23,6 +22,7 @@ from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
 from .zoo.failure import failure
 
 KEPT, CONFUSED = 5, 100
+TORCH = "torch"
 THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
 
 
@@ -87,6 +87,8 @@ def _measure(
     speed = speed_of_pass(model, held_out, measured, options.batch_size)
     against = None
     if options.against is not None:
+        from .against import torch_twin
+
         twin = torch_twin(candidate, model)
         other = measure(twin, held_out, data, options.batch_size, k=kept)
         against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])

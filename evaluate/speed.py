@@ -3,8 +3,6 @@
 import time
 from dataclasses import dataclass
 
-import torch
-
 from ..export.proof.held_out import HeldOut, HeldOutImages
 from ..export.runtime import Model
 from .measurement import Measurement
@@ -99,12 +97,20 @@ def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, batch_
 
 def gpu_name(provider: str) -> str:
     """The card that a provider runs on; empty where it uses none or torch finds none."""
-    return str(torch.cuda.get_device_name()) if provider == "cuda" and torch.cuda.is_available() else ""
+    if provider != "cuda":
+        return ""
+    import torch
+
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
 def gpu_memory(provider: str) -> int | None:
     """Bytes in use on the GPU, by anybody; ``None`` where the provider uses none or torch finds none."""
-    if provider != "cuda" or not torch.cuda.is_available():
+    if provider != "cuda":
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
         return None
     free, total = torch.cuda.mem_get_info()
     return total - free

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import scipy.io
-
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
 from ..core.files import regular_file
@@ -129,6 +127,8 @@ def _devkit_names(path: Path) -> dict[str, str]:
     if (size := path.stat().st_size) > _MOST_DEVKIT:
         raise InputError(f"{path}: {size:,} bytes, expected the devkit's meta.mat, below {_MOST_DEVKIT:,}")
     try:
+        import scipy.io
+
         synsets = scipy.io.loadmat(path, squeeze_me=True, variable_names=["synsets"])["synsets"]
         return {str(entry["ILSVRC2012_ID"]): str(entry["WNID"]) for entry in synsets}
     except Exception as error:  # noqa: BLE001 - of a damaged file loadmat raises whatever its readers meet

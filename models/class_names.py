@@ -5,9 +5,10 @@ The names of C outputs are columns: every column is one way to name all of them,
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
-from timm.data.imagenet_info import ImageNetInfo
-
+IMAGENET = "imagenet-1k"
 ClassNames = tuple[tuple[str, ...], ...]
 
 
@@ -22,14 +23,29 @@ def imagenet_names(subset: str | None) -> ClassNames | None:
     """
     if subset is None:
         return None
+    if subset == IMAGENET:
+        return _imagenet()
+    from timm.data.imagenet_info import ImageNetInfo
+
     info = ImageNetInfo(subset)
-    synonyms = info.label_descriptions()
-    return tuple(info.label_names()), tuple(synonyms), tuple(names.split(", ")[0] for names in synonyms)
+    return _columns(info.label_names(), info.label_descriptions())
+
+
+@cache
+def _imagenet() -> ClassNames:
+    """The usual 1,000 classes, kept here because timm imports torch."""
+    lines = (Path(__file__).parent / "manifests" / "imagenet-1k.txt").read_text(encoding="utf-8").splitlines()
+    ids, synonyms = zip(*(line.split(" ", maxsplit=1) for line in lines), strict=True)
+    return _columns(ids, synonyms)
+
+
+def _columns(ids: Sequence[str], synonyms: Sequence[str]) -> ClassNames:
+    return tuple(ids), tuple(synonyms), tuple(names.split(", ")[0] for names in synonyms)
 
 
 def torchvision_names(categories: Sequence[str]) -> ClassNames:
     """ImageNet's classes as torchvision names them (``tench``), with those of `imagenet_names`."""
-    return tuple(categories), *(imagenet_names("imagenet-1k") or ())
+    return tuple(categories), *(imagenet_names(IMAGENET) or ())
 
 
 def find_classes(wanted: Sequence[str], known: ClassNames) -> list[int | None]:

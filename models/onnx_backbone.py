@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +16,7 @@ from ..core.errors import InputError
 from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.cutting import IMAGES
+from .onnx_graph.layout import layout_of
 from .onnx_session import OrtErrors, open_session, short_reason
 from .preprocessing import Preprocessing
 from .recipe_file import read_recipe
@@ -110,12 +110,6 @@ def onnx_source(
         identity,
         parameter_count(network.graph),
     )
-
-
-def layout_of(shape: Sequence[Any]) -> str | None:
-    """``nchw`` or ``nhwc``, by the axis that has 3 channels; ``None`` where both or neither have."""
-    first, last = shape[1] == 3, shape[-1] == 3
-    return None if first == last else ("nchw" if first else "nhwc")
 
 
 def _recipe(model: ir.Model, images: ir.Value, given: str | Path | Preprocessing | None, where: str) -> Preprocessing:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...trainer.accuracy import ranks
+from ...metrics.ranks import ranks
 
 Array = np.ndarray[Any, Any]
 Ints = np.ndarray[Any, np.dtype[np.int64]]

@@ -21,7 +21,6 @@ from ...models.heads import Head
 from .candidate import Published
 
 FILE = "model.onnx"
-LIBRARIES = ("timm:", "torchvision:")
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,6 @@ class Exported:
     weights_sha256: str
     parameters: int
     published: Published | None
-
-
-def is_library(source: str) -> bool:
-    """Whether a network of a library is meant."""
-    return source == "lite0" or source.startswith(LIBRARIES)
 
 
 def exported(source: str, checkpoint: str | Path | None = None) -> Exported:

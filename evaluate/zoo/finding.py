@@ -18,12 +18,11 @@ from ...models.class_names import ClassNames
 from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
-from .exported import exported, is_library
 from .failure import failure
 from .foreign import describe_foreign
 from .manifest import Row, known_files
 from .names import columns
-from .rows import expand
+from .rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")
 
@@ -81,6 +80,8 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     if is_library(row.source):
         given = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
         checkpoint = None if given is None else Path(given)
+        from .exported import exported
+
         network = exported(row.source, checkpoint)
         _check_hash(row, network.weights_sha256, row.source)
         found = _onnx(row, network.path, said)

@@ -8,9 +8,9 @@ import onnx_ir as ir
 
 from ...core.errors import InputError
 from ...models.class_names import ClassNames
-from ...models.onnx_backbone import layout_of
 from ...models.onnx_graph import NOT_TENSORS, only_input
 from ...models.onnx_graph.last_layer import SHAPE_ONLY
+from ...models.onnx_graph.layout import layout_of
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup

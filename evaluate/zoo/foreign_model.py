@@ -1,18 +1,15 @@
 """ONNX classifiers that say nothing of themselves, under onnxruntime, as they are."""
 
 import time
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-import torch
 
 from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
-from ...models.normalize import Normalize
 from ...models.onnx_graph import free_axes, read_proto
 from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
 from ...models.preprocessing import Preprocessing
@@ -99,7 +96,10 @@ class ForeignModel(Model):
             found = (found - self._setup.zero_point) * np.float32(self._setup.scale or 1)
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
-        return torch.from_numpy(found).log().numpy() if self._setup.probabilities else found
+        if not self._setup.probabilities:
+            return found
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(found)
 
 
 @cache
@@ -108,15 +108,16 @@ def normalised_levels(preprocessing: Preprocessing) -> Array:
 
     To look pixels up is several times as fast on a CPU as to compute with them, and gives the same numbers.
     """
-    ramp = torch.arange(256, dtype=torch.uint8).view(1, 1, 256, 1).expand(1, 3, 256, 1)
-    levels: Array = Normalize(replace(preprocessing, layout="nchw"))(ramp)[0, :, :, 0].numpy()
+    mean, std = (np.asarray(values, np.float32)[:, None] for values in (preprocessing.mean, preprocessing.std))
+    levels: Array = (np.arange(256, dtype=np.float32) * np.float32(preprocessing.scale) - mean) / std
     return levels
 
 
 def best(logits: Array) -> Outputs:
     """Logits ``(N, C)`` with the five best classes; of equal ones the lower index stands first."""
     order = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
-    scores = torch.from_numpy(logits).softmax(1).numpy()
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    scores = powers / powers.sum(axis=1, keepdims=True)
     return Outputs(logits, np.take_along_axis(scores, order, axis=1), order)
 
 

@@ -6,15 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from timm.data.imagenet_info import ImageNetInfo
 
 from ...core.errors import InputError, near
 from ...core.text_file import read_lines
 from ...export.labels import check_labels
 from ...export.runtime import Array
-from ...models.class_names import ClassNames, find_classes, imagenet_names
-
-IMAGENET = "imagenet-1k"
+from ...models.class_names import IMAGENET, ClassNames, find_classes, imagenet_names
 
 
 def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
@@ -117,9 +114,8 @@ def match_names(classes: Sequence[str], names: ClassNames, where: str) -> Array:
 
 def _set_names(name: str, where: str) -> ClassNames:
     try:
-        ImageNetInfo(name)
+        return imagenet_names(name) or ()
     except (AssertionError, FileNotFoundError, KeyError):
         raise InputError(
             f"{where}: labels {name}: timm knows no such set of classes; expected e.g. {IMAGENET}"
         ) from None
-    return imagenet_names(name) or ()

@@ -6,9 +6,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import timm
-import torchvision
-
 from ...core.errors import InputError, near
 from ...export.bundle.bundle import MANIFEST
 from ...export.bundle.hub import HUB
@@ -37,6 +34,11 @@ def expand(sources: Sequence[str | Path]) -> list[Row]:
     if most > 1:
         raise InputError(f"{name}: named {most} times; expected every model once")
     return rows
+
+
+def is_library(source: str) -> bool:
+    """Whether a network of a library is meant."""
+    return source == "lite0" or source.startswith((TIMM, TORCHVISION))
 
 
 def _rows(source: str) -> Iterator[Row]:
@@ -79,6 +81,8 @@ def _timm(source: str) -> list[str]:
     pattern = source.removeprefix(TIMM)
     if not _is_pattern(pattern):
         return [source]
+    import timm
+
     names = timm.list_models(pattern, pretrained=True)
     return _some(source, [f"{TIMM}{name}" for name in names], "timm's pretrained models")
 
@@ -87,6 +91,8 @@ def _torchvision(source: str) -> list[str]:
     pattern, _, tag = source.removeprefix(TORCHVISION).partition("/")
     if not _is_pattern(pattern + tag):
         return [source]
+    import torchvision
+
     names = torchvision.models.list_models(module=torchvision.models, include=pattern)
     if not tag:
         return _some(source, [f"{TORCHVISION}{name}" for name in names], "torchvision's classifiers")

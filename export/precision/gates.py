@@ -11,7 +11,7 @@ from ...core.errors import InputError
 from ...core.progress import progress
 from ...metrics.paired import paired_counts
 from ...metrics.proportions import Share, top_k
-from ...trainer.accuracy import ranks
+from ...metrics.ranks import ranks
 from ..proof.held_out import HeldOut
 from ..proof.parity import Parity, ParityReport
 from ..runtime import Array, Model, Outputs

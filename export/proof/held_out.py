@@ -10,11 +10,11 @@ import numpy as np
 
 from ...core.errors import InputError, near
 from ...models.preprocessing import Preprocessing
-from ...trainer.features.feature_set import FeatureSet
 from ..metadata import Metadata, identity
 from ..runtime import Array
 
 if TYPE_CHECKING:
+    from ...trainer.features.feature_set import FeatureSet
     from ...trainer.features.images.batches import Prepare
     from ...trainer.features.images.image_set import ImageSet
 
@@ -88,7 +88,7 @@ class HeldOutImages:
 class HeldOutFeatures:
     """Rows of one split of a feature set, for a head alone; ``None`` are all rows. For the rest see `HeldOutImages`."""
 
-    features: FeatureSet
+    features: "FeatureSet"
     index: Array
     split: str = "test"
     rows: Array | None = None
@@ -229,13 +229,15 @@ def _training_source(trained_on: dict[str, Any] | None) -> "ImageSet":
 
 
 def held_out_features(
-    data: str | Path | FeatureSet, metadata: Metadata, labels: Sequence[str], split: str = "test"
+    data: "str | Path | FeatureSet", metadata: Metadata, labels: Sequence[str], split: str = "test"
 ) -> HeldOutFeatures:
     """Open the test split, or another one, of a feature set for a head alone.
 
     Raises:
         InputError: No feature set, another backbone or preprocessing than the head's, or an unknown class.
     """
+    from ...trainer.features.feature_set import FeatureSet
+
     try:
         features = data if isinstance(data, FeatureSet) else FeatureSet.load(data)
     except InputError as error:

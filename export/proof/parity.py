@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ...metrics.equality import Difference, difference, finite_rows, other_shape
-from ...trainer.accuracy import ranks
+from ...metrics.ranks import ranks
 from ..runtime import Array, Outputs
 
 TOLERANCE = 1e-3

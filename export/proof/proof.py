@@ -12,7 +12,7 @@ from ...core.errors import InputError
 from ...core.progress import progress
 from ...metrics.equality import Difference, difference
 from ...metrics.proportions import Share, top_k
-from ...trainer.accuracy import ranks
+from ...metrics.ranks import ranks
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import top_k_accuracy_score
 
 from headsmith.metrics.proportions import top_k, wilson
-from headsmith.trainer.accuracy import ranks
+from headsmith.metrics.ranks import ranks
 
 
 @st.composite

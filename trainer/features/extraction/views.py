@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from torchvision.transforms import functional as transforms
 
 from ....core.errors import InputError
 from ....models.preprocessing import Preprocessing
@@ -71,6 +70,8 @@ class Views:
         if self.crops == 1:
             yield self.preprocessing(image)
             return
+        from torchvision.transforms import functional as transforms
+
         size = list(self.preprocessing.crop_size)
         *corners, centre = transforms.five_crop(self.preprocessing.resize(image), size)
         yield from (np.array(crop) for crop in (centre, *corners))

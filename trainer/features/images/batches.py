@@ -13,7 +13,7 @@ from PIL import Image
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....models.images import UnreadableImage
-from . import processes, threads
+from . import threads
 from .image_set import ImageSet
 from .samples import Sample
 
@@ -111,8 +111,11 @@ def decode(
         except UnreadableImage as error:
             return images.samples[index], error
 
-    if count > _MOST_THREADS and len(images) > _FEW and processes.can_fork():
-        return processes.ordered_map(one, indices, count, ahead=ahead)
+    if count > _MOST_THREADS and len(images) > _FEW:
+        from . import processes  # with torch
+
+        if processes.can_fork():
+            return processes.ordered_map(one, indices, count, ahead=ahead)
     return threads.ordered_map(one, indices, count, ahead=ahead)
 
 

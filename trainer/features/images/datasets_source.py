@@ -16,32 +16,11 @@ from ....models.images import UnreadableImage
 from ..arrow_stream import ArrowStream
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
+from .source_kind import is_saved
 
 Array = np.ndarray[Any, Any]
 _ROWS = 10_000
-_DATA_FILES = ("*.parquet", "*.arrow", "*.tar")
-_LABEL_FILES = ("metadata.csv", "metadata.jsonl")
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-
-
-def is_datasets_folder(path: Path) -> bool:
-    """Whether a folder was saved by `datasets` or holds data files that it loads, rather than class folders."""
-    if _is_saved(path):
-        return True
-    places = [place for place in (path, path / "data", path / "train", path / "test") if place.is_dir()]
-    return any(
-        any(found for pattern in _DATA_FILES for found in place.glob(pattern))
-        or any(_names_files(place / name) for name in _LABEL_FILES)
-        for place in places
-    )
-
-
-def _names_files(path: Path) -> bool:
-    """Whether a file gives labels to images by their ``file_name``, as the image folders of `datasets` may."""
-    if not path.is_file():
-        return False
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return "file_name" in file.readline()
 
 
 def list_dataset(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
@@ -99,10 +78,6 @@ def _check_same(expected: Any, found: Any, columns: tuple[str, str], where: str)
             )
 
 
-def _is_saved(path: Path) -> bool:
-    return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
-
-
 def load(source: str | Path) -> tuple[str, Any]:
     """The data set, and the name that loads it again from anywhere.
 
@@ -120,7 +95,7 @@ def load(source: str | Path) -> tuple[str, Any]:
     if path.exists() and _is_saved(path):
         check_arrow_files(path)
     try:
-        return name, datasets.load_from_disk(name) if _is_saved(path) else datasets.load_dataset(name)
+        return name, datasets.load_from_disk(name) if is_saved(path) else datasets.load_dataset(name)
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
         where = "" if path.exists() else "no such folder, and "
         reason = (str(error).splitlines() or [type(error).__name__])[0]

@@ -16,9 +16,9 @@ from ....core.errors import InputError
 from ....core.progress import progress, stage
 from ....models.images import open_image
 from .copies import content_hash, hashes_of_equal_size
-from .datasets_source import is_datasets_folder, list_dataset
 from .folder_source import list_folder
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed, move
+from .source_kind import is_datasets_folder
 from .threads import ordered_map
 
 TOGETHER = ", copies of a picture in one split"
@@ -178,6 +178,8 @@ def _listed(path: Path, source: str | Path, image_column: str | None, label_colu
     columns = image_column is not None or label_column is not None
     if path.is_dir() and not columns and not is_datasets_folder(path):
         return list_folder(path)
+    from .datasets_source import list_dataset
+
     return list_dataset(source, image_column, label_column)
 
 
