@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from ..core.environment import cpu_name, describe_device, pick_device, versions
+from ..core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
 from ..core.errors import InputError, ProviderError
 from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
@@ -202,7 +202,9 @@ def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[st
         nodes=nodes,
         threads=model.settings["threads"],
         runtime=model.settings["runtime"],
-        device=describe_device(pick_device(options.provider)),
+        device=describe_cpu(model.settings["threads"])
+        if options.provider == "cpu"
+        else describe_device(pick_device(options.provider)),
         batch_size=model.metadata.batch_size(options.batch_size),
         data=data.name,
         data_sha256=data.fingerprint,

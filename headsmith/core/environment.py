@@ -68,7 +68,12 @@ def describe_device(device: "torch.device") -> str:
 
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
-    return f"cpu ({torch.get_num_threads()} threads)"
+    return describe_cpu(torch.get_num_threads())
+
+
+def describe_cpu(threads: int) -> str:
+    """The CPU in words."""
+    return f"cpu ({threads} threads)"
 
 
 def cpu_name() -> str:
