@@ -88,7 +88,7 @@ def _misuse(error: Any) -> str:
         return message  # a parameter that is missing
     hint = str(error.param_hint or (error.param and error.param.opts[0]))
     cause: Any = error.__cause__
-    details = cause.errors() if hasattr(cause, "errors") else []
+    details: list[dict[str, Any]] = cause.errors() if hasattr(cause, "errors") else []
     if details and details[0]["type"] in _EXPECTED:
         return f"{hint}: {str(details[0]['input'])!r} found, expected {_EXPECTED[details[0]['type']]}"
     if found := _CHOICES.search(message):
