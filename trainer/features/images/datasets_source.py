@@ -92,7 +92,7 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
         )
     name = str(path.resolve()) if path.exists() else str(source)
-    if path.exists() and _is_saved(path):
+    if path.exists() and is_saved(path):
         check_arrow_files(path)
     try:
         return name, datasets.load_from_disk(name) if is_saved(path) else datasets.load_dataset(name)
