@@ -4,11 +4,19 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from .printable import printable
+
 
 class HeadsmithError(Exception):
-    """What went wrong, in one line; the command line prints it and ends with status `exit_code`."""
+    """What went wrong, in one line; the command line prints it and ends with status `exit_code`.
+
+    Control characters, which may come from a file's names and from messages of libraries, are made visible.
+    """
 
     exit_code: int
+
+    def __init__(self, message: object) -> None:
+        super().__init__(printable(str(message)))
 
 
 class InputError(HeadsmithError, ValueError):

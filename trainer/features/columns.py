@@ -15,6 +15,7 @@ from ...core.files import read_json, regular_file
 from ...core.structure import structured
 from .arrow_stream import BAD_ARROW, unpacked_size
 
+_LONGEST_NAME = 255
 _AGAIN = "make it again with --overwrite"
 _LINUX_NORESERVE = 0x4000 if sys.platform == "linux" else 0  # the constant came to Python with 3.13
 
@@ -80,8 +81,9 @@ def _files(folder: Path) -> list[Path]:
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from None
     for entry in names:
-        if Path(entry["filename"]).name != entry["filename"]:
-            raise InputError(f"{state}: names {entry['filename']!r}, expected a file of that folder; {_AGAIN}")
+        name = entry["filename"]
+        if Path(name).name != name or len(name) > _LONGEST_NAME:
+            raise InputError(f"{state}: names {name[:40]!r}, expected a file of that folder; {_AGAIN}")
     return [folder / entry["filename"] for entry in names]
 
 
