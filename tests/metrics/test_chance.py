@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
@@ -13,6 +13,7 @@ from headsmith.metrics.chance import chance, commonest, guessing_p, largest_shar
 some = st.lists(st.integers(0, 4), min_size=1, max_size=30).map(np.array)
 
 
+@settings(deadline=None)  # the first call of a peer may be slow
 @given(some, some)
 def test_the_most_frequent_class_is_scikit_learns(trained, judged):
     found = chance(commonest(trained), judged)
