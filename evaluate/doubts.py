@@ -1,10 +1,10 @@
 """What makes a measurement doubtful, in words."""
 
 from pathlib import Path
-from typing import Any
 
 from ..core.doubts import AT_CHANCE, NO_ANSWER
 from ..export.bundle.bundle import Bundle
+from ..export.origin import path_inside
 from ..metrics.chance import like_guesses
 from ..trainer.features.images.samples import split_called
 from .measurement import Measurement
@@ -43,9 +43,5 @@ def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: b
 
 def was_trained_on(data: str, bundle: Bundle | None) -> bool:
     """Whether ``data`` lies in the training split of the folder that a bundle's features came from, if it is known."""
-    origin: dict[str, Any] | None = bundle.manifest["features"]["source"] if bundle else None
-    path = Path(data)
-    if origin is None or not path.is_relative_to(origin["source"]):
-        return False
-    inside = path.relative_to(origin["source"]).parts
+    inside = path_inside(Path(data), bundle.manifest["features"]) if bundle else None
     return bool(inside) and split_called(inside[0]) == "train"

@@ -132,8 +132,10 @@ def export_classifier(
         calibration = _calibration(run, inputs) if calibrate else None
         head = Tempered(run.head, calibration.temperature) if calibration else run.head
         classifier = Classifier(head, backbone, input_format, resize=resize, probabilities=probabilities)
-        cached = _compare_features(inputs, classifier, metadata, held_out) if data is None else None
         written = classifier.folded()
+        for format in formats:
+            FORMATS[format].check(written, metadata)
+        cached = _compare_features(inputs, classifier, metadata, held_out) if data is None else None
         write = partial(_write, written, metadata, folder, Path(out).name, {"opset": opset})
         files = write({"onnx"} & set(formats))
         gate = None

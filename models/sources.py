@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import timm
 import torch
@@ -137,16 +137,17 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, who
             f"--backbone torchvision:{name}/{tag}: no such weights; expected one of {', '.join(choices.__members__)}"
         )
     weights = choices[tag or "DEFAULT"]
+    state = None if checkpoint is None else read_state_dict(checkpoint)
     try:
-        network = torchvision.models.get_model(name, **_arguments(name, checkpoint, weights))
+        network = torchvision.models.get_model(name, **_arguments(name, state, weights))
     except (OSError, RuntimeError) as error:
         raise _no_weights(f"torchvision:{name}", error) from error
-    if checkpoint is not None:
+    if checkpoint is not None and state is not None:
         try:
-            network.load_state_dict(read_state_dict(checkpoint))
+            network.load_state_dict(state)
         except RuntimeError as error:
             raise _no_fit(checkpoint, error) from error
-    tap, classifier = (LOGITS, None) if whole else _cut_last_linear(network, name)
+    tap, classifier = (LOGITS, None) if whole else _cut_last_layer(network, name)
     return Source(
         network,
         _call,
@@ -157,11 +158,14 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, who
     )
 
 
-def _arguments(name: str, checkpoint: Path | None, weights: Any) -> dict[str, Any]:
-    if checkpoint is None:
+def _arguments(name: str, state: dict[str, Tensor] | None, weights: Any) -> dict[str, Any]:
+    if state is None:
         return {"weights": weights}
-    ported = name in ("googlenet", "inception_v3")  # their weights expect this, which only `weights` would switch on
-    return {"weights": None, "transform_input": True, "init_weights": False} if ported else {"weights": None}
+    if name not in ("googlenet", "inception_v3"):
+        return {"weights": None}
+    side_heads = any(key.lower().startswith("aux") for key in state)
+    # Their weights expect the first, which only `weights` would switch on.
+    return {"weights": None, "transform_input": True, "init_weights": False, "aux_logits": side_heads}
 
 
 def _call(network: nn.Module, images: Tensor) -> Tensor:
@@ -169,10 +173,19 @@ def _call(network: nn.Module, images: Tensor) -> Tensor:
     return features
 
 
-def _cut_last_linear(network: nn.Module, name: str) -> tuple[str, nn.Linear]:
-    """Replace the last layer, which must be linear, by the identity; where the features are, and it."""
+def _cut_last_layer(network: nn.Module, name: str) -> tuple[str, nn.Linear | nn.Conv2d]:
+    """Replace the last layer by the identity; where the features are, and it.
+
+    It is linear, or a convolution with a ReLU and the global mean behind it (SqueezeNet): then features are the global
+    mean of what goes into it.
+    """
     layers = [(path, module) for path, module in network.named_modules() if not list(module.children())]
     path, layer = layers[-1]
+    behind = [type(module) for _, module in layers[-3:]]
+    if behind == [nn.Conv2d, nn.ReLU, nn.AdaptiveAvgPool2d]:
+        for cut, _ in layers[-3:-1]:
+            network.set_submodule(cut, nn.Identity())
+        return f"global mean of the input of {layers[-3][0]}", cast(nn.Conv2d, layers[-3][1])
     if not isinstance(layer, nn.Linear):
         raise InputError(
             f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"

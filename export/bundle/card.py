@@ -32,6 +32,18 @@ image = np.fromfile("photo.jpg", dtype=np.uint8)
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"pixel_values": image})
 print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
 
+FEATURES_CODE = """import json
+
+import numpy as np
+import onnxruntime
+
+session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+features = np.load("features.npy").astype(np.float32)
+logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"features": features})
+for row in range(len(features)):
+    print([(labels[index], float(score)) for index, score in zip(indices[row], scores[row])])"""
+
 
 def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
     """The card as Markdown. No class name stands in it, so that none can break it."""
@@ -50,10 +62,14 @@ def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proof
 
 def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
     head, loss = manifest["head"], manifest["training"]["loss"]
-    takes = "features of" if metadata.head_only else "RGB images through"
+    classes = f"with {head['num_classes']} classes"
+    what = (
+        f"A classification head {classes} that takes features, not images: those of {_backbone(metadata)}; this"
+        if metadata.head_only
+        else f"An image classifier {classes}, RGB images through {_backbone(metadata)}; its"
+    )
     return (
-        f"# {name}\n\nAn image classifier with {head['num_classes']} classes, {takes} {_backbone(metadata)}; "
-        f"its {head['kind']} head was trained with the "
+        f"# {name}\n\n{what} {head['kind']} head was trained with the "
         f"`{loss}` loss by headsmith {metadata.version}.\n\n"
         "- `labels.txt`: the class names, one a line, in the order of the logits\n"
         "- `manifest.json`: preprocessing, origin, settings, versions and the hash of every file\n"
@@ -93,13 +109,18 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
     warning = "".join(f"\n\n{note}" for note in notes)
     if metadata.head_only:
         takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
-        return f"## Use\n\n{takes} {outputs}{warning}"
+        code = f"\n\n```python\n{FEATURES_CODE}\n```" if "model.onnx" in proofs else ""
+        return _usage_text(takes, outputs, code, warning, manifest)
     takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
     code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
-    if manifest["input"]["dtype"] == "float16":
-        takes, code = takes.replace("float32", "float16"), code.replace("np.float32", "np.float16")
     if not metadata.encoded:
         code += f"\n\n{SIXTEEN_BIT}"
+    return _usage_text(takes, outputs, code, warning, manifest)
+
+
+def _usage_text(takes: str, outputs: str, code: str, warning: str, manifest: Mapping[str, Any]) -> str:
+    if manifest["input"]["dtype"] == "float16":
+        takes, code = takes.replace("float32", "float16"), code.replace("np.float32", "np.float16")
     return f"## Use\n\n{takes} {outputs}{code}{warning}"
 
 

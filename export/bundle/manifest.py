@@ -12,6 +12,7 @@ from ...models.backbone import Backbone
 from ...trainer.run import Run
 from ..classifier import Classifier
 from ..metadata import Metadata
+from ..origin import features_origin, portable
 from ..precision.gates import GateReport
 from ..proof.held_out import HeldOut
 from ..proof.proof import Proof
@@ -63,7 +64,7 @@ def bundle_manifest(
         "k": classifier.k,
         "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
         + (0 if backbone is None else backbone.parameter_count),
-        "backbone": run.record["backbone"],
+        "backbone": portable(run.record["backbone"]),
         "head": {
             "kind": run.head.kind,
             "options": run.head.options,
@@ -71,9 +72,9 @@ def bundle_manifest(
             "num_classes": run.head.num_classes,
             "sha256": run.record["head_sha256"],
         },
-        "training": asdict(run.config),
+        "training": portable(asdict(run.config)),
         "results": run.record["results"],
-        "features": run.record["features"],
+        "features": features_origin(run.record["features"]),
         "held_out": {
             "fingerprint": held_out.fingerprint,
             "n": len(held_out) - len(held_out.unreadable),
@@ -84,11 +85,15 @@ def bundle_manifest(
             for file, proof in proofs.items()
         },
         "parity": {file: proof.parity.summary() for file, proof in proofs.items()},
-        "precision": gate and gate.summary(),
+        "precision": gate and _placeless(gate.summary()),
         "calibration": calibration and asdict(calibration),
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _placeless(gate: dict[str, Any]) -> dict[str, Any]:
+    return gate | {key: portable(gate[key]) for key in ("data",) if key in gate}
 
 
 def _input_shape(metadata: Metadata, shape: tuple[int, ...]) -> list[str | int]:
@@ -108,7 +113,7 @@ def parity_record(
             file: proof.parity.to_dict() | {"settings": proof.settings, "top1": asdict(proof.top1)}
             for file, proof in proofs.items()
         },
-        "precision": gate and gate.to_dict(),
+        "precision": gate and _placeless(gate.to_dict()),
     }
 
 

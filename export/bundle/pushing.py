@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import InputError
 from ...core.files import read_json, sha256_file, write_json
 from ...version import __version__
+from ..origin import features_origin, portable
 from .bundle import CARD, MANIFEST, Bundle
 from .hub import HUB, hub_errors
 
@@ -20,8 +21,7 @@ def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, licen
     """Upload a bundle to the Hugging Face hub; ``hf:USER/REPO`` then names it wherever a bundle is asked for.
 
     The card gets the metadata that the hub shows and searches. Of a bundle that the repository holds already, files
-    that are not in this one are deleted. The manifest names the folders of this machine that images and features came
-    from.
+    that are not in this one are deleted. No path of this machine is uploaded, whatever an older manifest holds.
 
     Args:
         bundle: A bundle, or its folder.
@@ -80,7 +80,9 @@ def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:
     shutil.copyfile(bundle.path / CARD, card)
     metadata_save(card, (metadata_load(card) or {}) | _card_metadata(bundle, license))
     stated = {"sha256": sha256_file(card), "bytes": card.stat().st_size}
-    write_json(folder / MANIFEST, bundle.manifest | {"files": bundle.manifest["files"] | {CARD: stated}})
+    local = {key: portable(bundle.manifest.get(key)) for key in ("backbone", "training")}
+    manifest = bundle.manifest | local | {"features": features_origin(bundle.manifest["features"])}
+    write_json(folder / MANIFEST, manifest | {"files": manifest["files"] | {CARD: stated}})
 
 
 def _card_metadata(bundle: Bundle, license: str | None) -> dict[str, object]:

@@ -25,12 +25,19 @@ class Format:
             ``options`` as keywords. It is imported when it is first used: torch is no part of opening an ONNX file.
         model: Module and name of what opens it, called with the path, the provider and the number of threads.
         options: Which keywords of `export_classifier` the writer takes.
+        checker: Module and name of what refuses a classifier that the writer cannot write, before anything is computed.
     """
 
     file: str
     writer: str
     model: str
     options: tuple[str, ...] = ()
+    checker: str | None = None
+
+    def check(self, classifier: "Classifier", metadata: Metadata) -> None:
+        """Raise an `InputError` for a classifier that cannot be written so."""
+        if self.checker is not None:
+            _imported(self.checker)(classifier, metadata)
 
     def write(self, classifier: "Classifier", metadata: Metadata, path: Path, **options: Any) -> None:
         """Write the file."""
@@ -54,7 +61,9 @@ FORMATS = {
         "exported_program_format.write_exported_program",
         "exported_program_format.ExportedProgramModel",
     ),
-    "timm": Format("model.safetensors", "timm_format.write_timm", "timm_format.TimmModel"),
+    "timm": Format(
+        "model.safetensors", "timm_format.write_timm", "timm_format.TimmModel", checker="timm_format.check_timm"
+    ),
     "triton": Format(
         "triton/*/1/model.onnx", "triton_format.write_triton", "onnx_runtime.OnnxModel", options=("opset",)
     ),

@@ -31,7 +31,8 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
     timm's network takes normalised images; mean, deviation, resize and crop are in its ``pretrained_cfg``.
 
     Args:
-        classifier: A backbone of timm with a linear head.
+        classifier: A backbone of timm with a linear head. A network with two heads, whose mean is its answer, gets the
+            head in both; a normalisation in front of one becomes the identity.
         metadata: Labels and preprocessing.
         path: ``model.safetensors`` in the bundle.
 
@@ -42,12 +43,27 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
 
     network = _network(classifier, metadata)
     tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
-    path.write_bytes(safetensors.torch.save(tensors, {"format": "pt", **metadata.to_strings()}))
+    path.write_bytes(_in_order(safetensors.torch.save(tensors, {"format": "pt", **metadata.to_strings()})))
     config = path.with_name(CONFIG)
     save_config_for_hf(network, str(config), _labels(metadata), data_config=_preprocessing(metadata))
     stated = read_json(config)
     stated.get("model_args", {}).pop("num_classes", None)  # it stands outside too, and transformers takes it from both
     write_json(config, stated)
+
+
+def check_timm(classifier: Classifier, metadata: Metadata) -> None:
+    """Raise an `InputError` for a classifier that `write_timm` cannot write."""
+    _network(classifier, metadata)
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with its metadata in the order of their keys; as it is saved, chance decides."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def _network(classifier: Classifier, metadata: Metadata) -> Any:
@@ -63,13 +79,33 @@ def _network(classifier: Classifier, metadata: Metadata) -> Any:
         )
     network: Any = copy.deepcopy(backbone.network)
     network.reset_classifier(classifier.head.num_classes)
-    layer = network.get_classifier()
-    if not isinstance(layer, nn.Linear) or layer.weight.shape != classifier.head.weight.shape:
-        raise InputError(f"--format timm: {spec} has a {type(layer).__name__} as classifier, expected one Linear layer")
+    network.eval()
+    found = network.get_classifier()
+    parts = found if isinstance(found, tuple) else (found,)
     with torch.no_grad():
-        layer.weight.copy_(classifier.head.weight)
-        layer.bias.copy_(classifier.head.bias)
+        for layer in (module for part in parts for module in part.modules()):
+            if isinstance(layer, nn.BatchNorm1d):
+                _make_identity(layer)
+            if isinstance(layer, nn.Linear) and layer.weight.shape == classifier.head.weight.shape:
+                layer.weight.copy_(classifier.head.weight)
+                layer.bias.copy_(classifier.head.bias)
+        pattern = backbone.pattern()
+        wanted = classifier.head(backbone(pattern))
+        answer = network(pattern)
+    if answer.shape != wanted.shape or not torch.allclose(answer, wanted, rtol=1e-3, atol=1e-3):
+        kinds = " and ".join(type(part).__name__ for part in parts)
+        raise InputError(
+            f"--format timm: {spec} has a {kinds} as classifier, which one linear layer cannot take the place of; "
+            "export it as onnx, torchscript, pt2 or triton"
+        )
     return network
+
+
+def _make_identity(norm: nn.BatchNorm1d) -> None:
+    norm.reset_running_stats()
+    if norm.affine and norm.running_var is not None:
+        norm.weight.copy_((norm.running_var + norm.eps).sqrt())
+        norm.bias.zero_()
 
 
 def _labels(metadata: Metadata) -> dict[str, Any]:

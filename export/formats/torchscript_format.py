@@ -5,6 +5,7 @@ libtorch clients. `quiet_torchscript` is the one place where that warning is han
 """
 
 import contextlib
+import io
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ..classifier import Classifier, Graph
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .torch_device import torch_device
+from .torchscript_archive import write_archive
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
 
@@ -42,7 +44,9 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
     with quiet_torchscript(), torch.inference_mode():
         warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # type: ignore[attr-defined]
         traced: torch.jit.ScriptModule = torch.jit.trace(Graph(classifier), classifier.example(), check_trace=False)
-        torch.jit.save(torch.jit.freeze(traced), str(path), _extra_files=metadata.to_strings())
+        saved = io.BytesIO()
+        torch.jit.save(torch.jit.freeze(traced), saved, _extra_files=metadata.to_strings())
+    write_archive(saved, path)
 
 
 def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.ScriptModule, dict[str, str]]:

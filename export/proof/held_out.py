@@ -11,6 +11,7 @@ import numpy as np
 from ...core.errors import InputError, near
 from ...models.preprocessing import Preprocessing
 from ..metadata import Metadata, identity
+from ..origin import is_source
 from ..runtime import Array
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
     except InputError:
         return None  # nothing to train on, so not the source of a training
     found = images.moved(together) if together is not False else images
-    if found.source == features["source"]:
+    if is_source(found.source, features):
         return found
     if len(found.split("test")) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images

@@ -11,6 +11,7 @@ from timm.data import ImageNetInfo, create_transform, resolve_model_data_config
 
 from headsmith.core.errors import InputError
 from headsmith.models import Normalize, backbone_from_record, load_backbone
+from headsmith.models.sources import _cut_last_layer
 
 
 @pytest.fixture
@@ -180,8 +181,30 @@ def test_without_a_network_the_way_out_is_named(monkeypatch):
             load_backbone(spec)
 
 
-def test_a_network_without_a_linear_classifier_is_refused(tmp_path):
-    network = torchvision.models.get_model("squeezenet1_0", weights=None)
+@pytest.mark.parametrize("name", ["squeezenet1_0", "squeezenet1_1"])
+def test_a_convolution_as_classifier_gives_the_mean_of_its_input(tmp_path, name):
+    torch.manual_seed(0)
+    network = torchvision.models.get_model(name, weights=None).eval()
     torch.save(network.state_dict(), tmp_path / "w.pth")
+    backbone = load_backbone(f"torchvision:{name}", checkpoint=tmp_path / "w.pth", image_size=64)
+    images = torch.randn(2, 3, 64, 64)
+    with torch.inference_mode():
+        torch.testing.assert_close(backbone(images), network.features(images).mean((2, 3)))
+
+
+@pytest.mark.parametrize("side_heads", [True, False])
+def test_googlenet_with_and_without_its_side_heads(tmp_path, side_heads):
+    torch.manual_seed(0)
+    options = {"transform_input": True, "init_weights": False, "aux_logits": side_heads}
+    network = torchvision.models.googlenet(weights=None, **options).eval()
+    torch.save(network.state_dict(), tmp_path / "w.pth")
+    backbone = load_backbone("torchvision:googlenet", checkpoint=tmp_path / "w.pth", image_size=64)
+    images = torch.randn(2, 3, 64, 64)
+    with torch.inference_mode():
+        torch.testing.assert_close(network.fc(backbone(images)), network(images))
+
+
+def test_a_network_without_a_linear_classifier_is_refused():
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.ReLU())
     with pytest.raises(InputError, match="last layer .* expected Linear"):
-        load_backbone("torchvision:squeezenet1_0", checkpoint=tmp_path / "w.pth")
+        _cut_last_layer(network, "another")

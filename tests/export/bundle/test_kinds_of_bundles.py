@@ -1,0 +1,101 @@
+"""What holds for a bundle of every kind: its README's code runs as it stands, no path, the same bytes every time."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headsmith.evaluate.doubts import was_trained_on
+from headsmith.export import Bundle, export_classifier, verify
+from headsmith.export.proof.held_out import same_source
+from headsmith.trainer.features.feature_set import FeatureSet
+
+KINDS = {
+    "float-nchw": {"formats": ("onnx", "torchscript", "pt2", "timm", "triton")},
+    "fp16-input": {"fp16": True, "fp16_input": True},
+    "uint8-nhwc": {"input_format": "uint8-nhwc", "formats": ("onnx", "torchscript")},
+    "resize": {"input_format": "uint8-nhwc", "resize": True},
+    "encoded": {"input_format": "encoded"},
+    "head-only": {"head_only": True, "formats": ("onnx", "torchscript", "pt2")},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    if request.param == "encoded":
+        pytest.importorskip("onnxruntime_extensions", reason="encoded images are decoded by onnxruntime-extensions")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def bundle(kind, tiny_run, tmp_path_factory):
+    return export_classifier(tiny_run, out=tmp_path_factory.mktemp("kind") / "bundle", **KINDS[kind])
+
+
+@pytest.fixture(scope="module")
+def again(kind, tiny_run, tmp_path_factory):
+    return export_classifier(tiny_run, out=tmp_path_factory.mktemp("again") / "bundle", **KINDS[kind])
+
+
+def image_of(run, name: str) -> Path:
+    return sorted((Path(run.record["features"]["source"]["source"]) / name).iterdir())[0]
+
+
+def test_the_code_of_the_readme_runs_as_it_stands(kind, bundle, tiny_run, tmp_path):
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    shutil.copyfile(image_of(tiny_run, "emu"), folder / "photo.jpg")
+    features, labels = FeatureSet.load(tiny_run.record["features"]["path"]).arrays("train")
+    np.save(folder / "features.npy", features[:2].numpy())
+    blocks = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    done = subprocess.run([sys.executable, "-c", blocks[0]], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    best = [eval(line)[0][0] for line in done.stdout.splitlines()]  # noqa: S307 - our own code printed it
+    assert best == (["emu"] if kind != "head-only" else [bundle.class_names[label] for label in labels[:2]])
+    title = (folder / "README.md").read_text().split("\n\n")[1]
+    assert title.startswith("A classification head" if kind == "head-only" else "An image classifier")
+
+
+@pytest.mark.parametrize("kind", ["float-nchw", "head-only"], indirect=True)
+def test_two_exports_are_the_same_bytes(bundle, again):
+    """But for the date in the manifest."""
+    names = sorted(str(path.relative_to(bundle.path)) for path in bundle.path.rglob("*") if path.is_file())
+    assert names == sorted(str(path.relative_to(again.path)) for path in again.path.rglob("*") if path.is_file())
+    differing = [name for name in names if (bundle.path / name).read_bytes() != (again.path / name).read_bytes()]
+    assert set(differing) <= {"manifest.json"}
+    one, other = (json.loads((found.path / "manifest.json").read_text()) for found in (bundle, again))
+    assert {key for key in one if one[key] != other[key]} <= {"created"}
+
+
+def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
+    run = tiny_run.record
+    places = [run["features"]["path"], run["features"]["source"]["source"], run["backbone"]["checkpoint"]]
+    places = [str(Path(place).parent) for place in places] + [
+        sys.prefix,
+        str(Path(__file__).parents[3]),
+        str(Path.home()),
+    ]
+    for path in bundle.path.rglob("*"):
+        for place in places if path.is_file() else ():
+            assert place.encode() not in path.read_bytes(), (path.name, place)
+
+
+def test_a_bundle_knows_the_place_of_its_training(bundle, tiny_run):
+    """By hashes; an older bundle by the path itself."""
+    record = tiny_run.record
+    source = record["features"]["source"]["source"]
+    older = Bundle(bundle.path, bundle.manifest | {"features": record["features"]}, bundle.source)
+    for found in (bundle, older):
+        assert same_source(source, found.manifest, {}) is not None
+        assert was_trained_on(f"{source}/train/cat", found)
+        assert not was_trained_on(f"{source}/test", found)
+        assert not was_trained_on(f"{source}elsewhere/train", found)
+    data = record["features"]["path"] if bundle.head_only else source
+    verified = verify(bundle, data=data)
+    assert verified.passed
+    assert verified.changed == []
