@@ -1,42 +1,45 @@
 """The writer and reader of ``.pt2``, torch's exported programs: the successor of TorchScript.
 
-torch's own reader evaluates expressions, looks functions up by name and falls back to pickle, all as the file says. So
-`check_exported_program` reads a file first, and lets through only what `write_exported_program` writes: tensors as raw
-bytes, ATen operators, and whole-number arithmetic on sizes.
+torch's own reader runs source of the file, evaluates expressions, looks functions up by name and falls back to pickle,
+all as the file says. So `checked_program` reads a file first, and gives torch a copy with what
+`headsmith.export.formats.program_shape` lets through: tensors as raw bytes, operators by name, and whole-number
+arithmetic on sizes.
 """
 
 import json
+import math
 import re
 import time
-import zipfile
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.export.passes import move_to_device_pass
+from torch.export.pt2_archive._package import load_pt2
 
+from ...core.archive import Archive, checked_archive
 from ...core.errors import DamagedFileError
+from ...core.printable import printable
 from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
-from .torch_device import torch_device
+from .program_shape import StrangeError, check_program, check_weights
+from .torch_device import answered, torch_device
 
 NOTES = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "from_node", "custom")
+AGAIN = "export it again"
+PROGRAM, WEIGHTS = (
+    "models/model.json",
+    ("data/weights/model_weights_config.json", "data/constants/model_constants_config.json"),
+)
 MEMBERS = re.compile(
-    r"[^/]+/(data/weights/(weight_\d+|model_weights_config\.json)|data/constants/(tensor_\d+|model_constants_config\.json)"
+    r"data/weights/(weight_\d+|model_weights_config\.json)|data/constants/(tensor_\d+|model_constants_config\.json)"
     r"|data/sample_inputs/model\.pt|models/model\.json|extra/\w+|\.data/(version|serialization_id)|byteorder"
-    r"|archive_format|archive_version)"
-)
-OPERATORS = re.compile(
-    r"torch\.ops\.aten\.\w+\.\w+|torch\.sym_\w+"
-    r"|_operator\.(getitem|add|sub|mul|floordiv|truediv|mod|neg|pow|abs|lt|le|eq|ne|ge|gt)"
-)
-SIZES = re.compile(
-    r"(Symbol\('[su]\d+'(, \w+=(True|False))*\)|[su]\d+|-?\d+|Integer|Add|Mul|Pow|Rational|FloorDiv|CleanDiv|Mod"
-    r"|PythonMod|Abs|Max|Min|[-+*/(), ])*"
+    r"|archive_format|archive_version|\.format_version|\.storage_alignment",
+    re.ASCII,
 )
 
 
@@ -59,48 +62,50 @@ def write_exported_program(classifier: Classifier, metadata: Metadata, path: Pat
         for note in NOTES:
             node.meta.pop(note, None)
     program.example_inputs = None
+    program._guards_code = []  # Python source, which a reader would run
     torch.export.save(program, path, extra_files=metadata.to_strings())
 
 
-def check_exported_program(path: Path) -> None:
-    """Raise a `DamagedFileError` unless a file is whole and asks for nothing but tensors, ATen and arithmetic."""
+@contextmanager
+def checked_program(path: Path) -> Iterator[Path]:
+    """A copy of a file that holds nothing but what was read and checked here, without guards, for torch to open.
+
+    Raises:
+        DamagedFileError: The file is damaged, or asks for more than tensors, operators of classifiers and arithmetic
+            on sizes.
+    """
+    archive = checked_archive(path, AGAIN)
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-            if damaged is not None:
-                raise zipfile.BadZipFile(damaged)
-            names = archive.namelist()
-            strange = [name for name in names if not MEMBERS.fullmatch(name) or names.count(name) > 1]
-            strange += [name for name in names if name.endswith(".pt") and archive.getinfo(name).file_size]
-            parts = [json.loads(archive.read(name)) for name in names if name.endswith(".json")]
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, zlib.error, NotImplementedError) as error:
+        strange = [name for name in archive.members if not MEMBERS.fullmatch(name)]
+        strange += [name for name, member in archive.members.items() if name.endswith(".pt") and member.size]
+        if strange:
+            raise StrangeError(strange[0])
+        parts = {name: json.loads(archive.read(name).decode()) for name in (PROGRAM, *WEIGHTS)}
+        check_program(parts[PROGRAM])
+        for name in WEIGHTS:
+            check_weights(parts[name])
+            _check_sizes(archive, name, parts[name]["config"])
+    except StrangeError as error:
         raise DamagedFileError(
-            f"{path}: damaged or not an exported program ({cause(error)}); export it again"
+            f"{path}: holds {printable(str(error))[:80]!r}, which could run code or write files; only programs that "
+            "headsmith wrote are opened"
         ) from None
-    strange += [what for part in parts for what in _strange(part)]
-    if strange:
+    except (ValueError, KeyError, RecursionError) as error:
         raise DamagedFileError(
-            f"{path}: holds {strange[0][:80]!r}, which could run code; only programs that headsmith wrote are opened"
-        )
+            f"{path}: damaged or not an exported program ({printable(cause(error))}); export it again"
+        ) from None
+    parts[PROGRAM]["guards_code"] = []
+    with archive.rebuilt(instead={name: json.dumps(part).encode() for name, part in parts.items()}) as copy:
+        yield copy
 
 
-def _strange(value: Any) -> Iterator[str]:
-    """What in the JSON of a program is neither data, nor ATen, nor arithmetic on sizes."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from _strange(entry)
-    elif isinstance(value, dict):
-        for key, entry in value.items():
-            if key in ("use_pickle", "metadata") and entry:
-                yield f"{key}: {entry}"
-            elif key == "target" and isinstance(entry, str) and not OPERATORS.fullmatch(entry):
-                yield entry
-            elif key == "expr_str" and not SIZES.fullmatch(str(entry)):
-                yield str(entry)
-            elif key == "range_constraints":
-                yield from (name for name in entry if not SIZES.fullmatch(name))
-            else:
-                yield from _strange(entry)
+def _check_sizes(archive: Archive, name: str, config: dict[str, Any]) -> None:
+    """No tensor may be larger than the bytes that the file has for it: torch would make one of an empty member."""
+    for entry in config.values():
+        member = archive.members[f"{name.rpartition('/')[0]}/{entry['path_name']}"]
+        sizes = [size.get("as_int", -1) for size in entry["tensor_meta"]["sizes"]]
+        if min(sizes, default=0) < 0 or (math.prod(sizes) > member.size):
+            raise StrangeError(f"{entry['path_name']} of {sizes}")
 
 
 class ExportedProgramModel(Model):
@@ -110,19 +115,22 @@ class ExportedProgramModel(Model):
         self.path, self.provider = path, provider
         self._device = torch_device(provider)
         start = time.perf_counter()
-        check_exported_program(path)
-        extra = dict.fromkeys(KEYS, "")
-        try:
-            program = torch.export.load(path, extra_files=extra)
-        except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-            raise DamagedFileError(f"{path}: torch cannot open it ({cause(error)}); export it again") from None
-        self._module = move_to_device_pass(program, self._device).module()
+        with checked_program(path) as copy:
+            try:
+                contents = load_pt2(str(copy))
+                program = contents.exported_programs["model"]
+                self._module = move_to_device_pass(program, self._device).module()
+            except Exception as error:  # noqa: BLE001 - whatever torch stumbles over in a damaged file
+                raise DamagedFileError(
+                    f"{path}: torch cannot open it ({printable(cause(error))}); export it again"
+                ) from None
         self.load_seconds = time.perf_counter() - start
-        self.metadata = Metadata.from_strings({key: text for key, text in extra.items() if text}, str(path))
+        extra = {key: text for key, text in contents.extra_files.items() if key in KEYS}
+        self.metadata = Metadata.from_strings(extra, str(path))
         torch.set_num_threads(threads)
         self.settings = {"runtime": f"torch {torch.__version__}", "provider": provider, "threads": threads}
 
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:
         """Run the program."""
-        return Outputs.of(self._module(torch.from_numpy(fed).to(self._device)))
+        return answered(self._module, torch.from_numpy(fed).to(self._device), self.path)

@@ -1,8 +1,14 @@
-"""The device of files that run under torch."""
+"""What files that run under torch share: their device, and how they answer."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from ...core.errors import ProviderError
+from ...core.errors import DamagedFileError, ProviderError
+from ...core.printable import printable
+from ..runtime import Outputs
 
 
 def torch_device(provider: str) -> torch.device:
@@ -14,3 +20,16 @@ def torch_device(provider: str) -> torch.device:
     if provider == "cuda" and not torch.cuda.is_available():
         raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
     return torch.device(provider)
+
+
+def answered(module: Callable[[Tensor], Iterable[Tensor | None]], fed: Tensor, path: Path) -> Outputs:
+    """What a module of a file answers.
+
+    Raises:
+        DamagedFileError: It cannot compute with its own weights, or answers with something else than tensors.
+    """
+    try:
+        return Outputs.of(module(fed))
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes torch stumble over
+        reason = printable((str(error).strip().splitlines() or [type(error).__name__])[-1])
+        raise DamagedFileError(f"{path}: does not run under torch ({reason[:300]}); export it again") from None

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...core.errors import DamagedFileError
+from ...core.archive import checked_archive
+from ...core.errors import DamagedFileError, InputError
+from ...core.printable import printable
 from ..classifier import Classifier, Graph
+from ..errors import cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
-from .torch_device import torch_device
+from .torch_device import answered, torch_device
 from .torchscript_archive import write_archive
+from .torchscript_check import DEBUG, StrangeError, check_graph, check_members
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
 
@@ -50,22 +54,34 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
 
 
 def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.ScriptModule, dict[str, str]]:
-    """Open a TorchScript file.
+    """Open a TorchScript file, of which nothing runs; see `headsmith.export.formats.torchscript_check`.
 
     Returns:
         The module on ``device``, and its metadata as strings (empty where the file carries none).
 
     Raises:
-        DamagedFileError: The file is damaged or no TorchScript.
+        DamagedFileError: The file is damaged, no TorchScript, or holds what no classifier of ours does.
     """
-    extra: dict[str, Any] = dict.fromkeys(KEYS, "")
+    archive = checked_archive(path, "export it again")
     try:
-        with quiet_torchscript():
-            module: torch.jit.ScriptModule = torch.jit.load(str(path), map_location=device, _extra_files=extra)
-    except (RuntimeError, ValueError) as error:
-        reason = str(error).strip().split("\n", maxsplit=1)[0]
-        raise DamagedFileError(f"{path}: damaged or not TorchScript ({reason}); export it again") from None
-    return module, {key: bytes.decode(value) for key, value in extra.items() if value}
+        check_members(archive)
+        debug = [name for name in archive.members if DEBUG.fullmatch(name)]
+        extra: dict[str, Any] = dict.fromkeys(KEYS, "")
+        with archive.rebuilt(without=debug) as copy, quiet_torchscript():
+            module: torch.jit.ScriptModule = torch.jit.load(str(copy), map_location=device, _extra_files=extra)
+        check_graph(module)
+        return module, {key: bytes.decode(value) for key, value in extra.items() if value}
+    except StrangeError as error:
+        raise DamagedFileError(
+            f"{path}: holds {printable(str(error))[:80]}, which no module of `headsmith export` does and which could "
+            "run code or write files; only those are opened"
+        ) from None
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever torch and pickletools stumble over in a damaged file
+        raise DamagedFileError(
+            f"{path}: damaged or not TorchScript ({printable(cause(error))}); export it again"
+        ) from None
 
 
 class TorchScriptModel(Model):
@@ -90,5 +106,4 @@ class TorchScriptModel(Model):
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:
         """Run the module."""
-        answer = self._module(torch.from_numpy(fed).to(self._device))
-        return Outputs.of(answer)
+        return answered(self._module, torch.from_numpy(fed).to(self._device), self.path)

@@ -12,7 +12,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ _END, _END64, _LOCATOR = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q"),
 _TOP16, _TOP32 = 0xFFFF, 0xFFFFFFFF
 _ENCRYPTED, _DESCRIPTOR_FOLLOWS = 0x2041, 0x8
 _DESCRIPTORS = (12, 16, 20, 24)
-_CHUNK = 1 << 20
+_CHUNK, _LARGE = 1 << 20, 1 << 31
 _DIRECTORY, _INFLATED = 1 << 26, 1 << 26  # bytes: the longest directory, the longest compressed member
 
 
@@ -52,11 +52,13 @@ class Archive:
         path: The file.
         root: The folder that all members lie in.
         members: By name without the root.
+        again: What to do where it is damaged.
     """
 
     path: Path
     root: str
     members: dict[str, Member]
+    again: str
 
     def read(self, name: str) -> bytes:
         """The content of a member."""
@@ -64,23 +66,30 @@ class Archive:
             return b"".join(_content(file, self.members[name]))
 
     @contextmanager
-    def rebuilt(self) -> Iterator[Path]:
+    def rebuilt(self, *, without: Collection[str] = (), instead: Mapping[str, bytes] | None = None) -> Iterator[Path]:
         """A temporary file of the same name with these members and nothing else, none of them compressed.
+
+        Args:
+            without: Members that are left out.
+            instead: The content that some members get.
 
         Raises:
             DamagedFileError: The file changed since it was checked.
         """
+        instead = instead or {}
         with tempfile.TemporaryDirectory(prefix="headsmith-") as folder:
             copy = Path(folder) / self.path.name
             with zipfile.ZipFile(copy, "w") as archive, self.path.open("rb") as file:
-                for name, member in self.members.items():
-                    with archive.open(f"{self.root}/{name}", "w", force_zip64=member.size > 1 << 31) as target:
-                        try:
-                            for chunk in _checked(file, member):
-                                target.write(chunk)
-                        except (_DamageError, zlib.error) as error:
-                            raise damaged_archive(self.path, error) from None
+                for name in (name for name in self.members if name not in without):
+                    with archive.open(f"{self.root}/{name}", "w", force_zip64=self.members[name].size > _LARGE) as to:
+                        to.writelines([instead[name]] if name in instead else self._checked(file, name))
             yield copy
+
+    def _checked(self, file: IO[bytes], name: str) -> Iterator[bytes]:
+        try:
+            yield from _checked(file, self.members[name])
+        except (_DamageError, zlib.error) as error:
+            raise damaged_archive(self.path, error, self.again) from None
 
 
 def is_archive(path: Path) -> bool:
@@ -89,7 +98,7 @@ def is_archive(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def checked_archive(path: Path) -> Archive:
+def checked_archive(path: Path, again: str = "get it again") -> Archive:
     """Read an archive of torch strictly, checksums included.
 
     Nothing may stand before the first member, between members, or after the end record; names are unique whatever
@@ -106,13 +115,13 @@ def checked_archive(path: Path) -> Archive:
                     pass
             root = _check_names([name for name, _ in entries])
     except (_DamageError, struct.error, zlib.error) as error:
-        raise damaged_archive(path, error) from None
-    return Archive(path, root, {name.partition("/")[2]: member for name, member in entries})
+        raise damaged_archive(path, error, again) from None
+    return Archive(path, root, {name.partition("/")[2]: member for name, member in entries}, again)
 
 
-def damaged_archive(path: Path, reason: object) -> DamagedFileError:
+def damaged_archive(path: Path, reason: object, again: str) -> DamagedFileError:
     """The error for an archive that is not as torch writes it."""
-    return DamagedFileError(f"{path}: damaged, or no archive as torch writes it ({reason}); get it again")
+    return DamagedFileError(f"{path}: damaged or no archive as torch writes it ({reason}); {again}")
 
 
 def _check_names(names: list[str]) -> str:

@@ -147,7 +147,7 @@ def test_an_archive_that_two_readers_may_read_in_two_ways_is_refused(tmp_path, r
     path = tmp_path / "a.pt"
     path.write_bytes(make())
     with pytest.raises(
-        DamagedFileError, match=rf"a\.pt: damaged, or no archive .*({reason}).*; get it again"
+        DamagedFileError, match=rf"a\.pt: damaged or no archive .*({reason}).*; get it again"
     ) as refused:
         checked_archive(path)
     assert "\n" not in str(refused.value)
