@@ -1,8 +1,6 @@
 """Where backbones come from: the packaged EfficientNet-Lite0, timm, torchvision; ONNX files: `onnx_source`."""
 
-import pickle
 import textwrap
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import timm
-import torch
 import torchvision
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -19,6 +16,7 @@ from timm.data.imagenet_info import infer_imagenet_subset
 from torch import Tensor, nn
 
 from ..core.errors import InputError, near
+from ..core.torch_file import PicklesError, load_tensors
 from .class_names import ClassNames, imagenet_names, torchvision_names
 from .preprocessing import Preprocessing
 
@@ -201,15 +199,11 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         InputError: The file is damaged, holds other objects than tensors, or is no state dict.
     """
     try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        if not zipfile.is_zipfile(path) and path.read_bytes()[:1] != b"\x80":
-            raise InputError(f"--checkpoint {path}: is neither a torch nor a safetensors file") from None
-        raise InputError(
-            f"--checkpoint {path}: holds pickled objects, which could run code; save network.state_dict() instead"
-        ) from None
+        state = load_file(path) if path.suffix == ".safetensors" else load_tensors(path)
+    except PicklesError as error:
+        raise InputError(f"--checkpoint {error}; save network.state_dict() instead") from None
+    except InputError as error:
+        raise InputError(f"--checkpoint {error}") from None
     except (SafetensorError, OSError, RuntimeError, EOFError, ValueError) as error:
         raise InputError(f"--checkpoint {path}: cannot be read ({first_line(error)})") from None
     for key in ("state_dict", "model"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.errors import InputError
+from ...core.errors import DamagedFileError, InputError
 from ...models.onnx_session import open_session, session_settings
 from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs
@@ -30,9 +30,12 @@ class OnnxModel(Model):
         self.session = open_session(path, provider, threads, name=str(path), operators=operators)
         self._runner = SessionRunner(self.session, provider)
         self.load_seconds = time.perf_counter() - start
-        self.metadata = Metadata.from_strings(self.session.get_modelmeta().custom_metadata_map, str(path))
+        try:
+            self.metadata = Metadata.from_strings(self.session.get_modelmeta().custom_metadata_map, str(path))
+            self._check_interface()
+        except UnicodeDecodeError:
+            raise DamagedFileError(f"{path}: damaged (text in it is not UTF-8); export it again") from None
         self.settings = session_settings(self.session, provider, threads)
-        self._check_interface()
 
     def feed(self, inputs: Array) -> Array:
         """As declared, in float16 where the file takes that."""

@@ -231,12 +231,11 @@ def _start(file: IO[bytes], offset: int, name: str, flags: int, member: Member) 
     mark, _, own_flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(file.read(_LOCAL.size))
     if mark != b"PK\x03\x04" or file.read(name_size) != name.encode() or (own_flags, method) != (flags, member.method):
         raise _DamageError(f"the header of {name[:80]!r} is not what the directory says")
-    stated = (crc, packed, size)
-    real = (member.crc, *((min(value, _TOP32), _TOP32) for value in (member.packed, member.size)))
-    later = bool(flags & _DESCRIPTOR_FOLLOWS) and not any(stated)
-    if not later and (stated[0] != real[0] or stated[1] not in real[1] or stated[2] not in real[2]):
+    later = bool(flags & _DESCRIPTOR_FOLLOWS) and not (crc or packed or size)
+    fits = crc == member.crc and packed in (member.packed, _TOP32) and size in (member.size, _TOP32)
+    if not later and not fits:
         raise _DamageError(f"the header of {name[:80]!r} is not what the directory says")
-    return offset + _LOCAL.size + name_size + extra_size
+    return offset + int(_LOCAL.size) + int(name_size) + int(extra_size)
 
 
 def _checked(file: IO[bytes], member: Member) -> Iterator[bytes]:

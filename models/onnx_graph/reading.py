@@ -33,6 +33,8 @@ def read_proto(path: Path) -> onnx.ModelProto:
         if isinstance(error, InputError):
             raise
         raise _damaged(path, error) from None
+    if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
+        raise _damaged(path, ValueError("its metadata are not UTF-8"))
     external_files(model, path)
     return model
 
@@ -57,7 +59,7 @@ def read_onnx(path: Path) -> ir.Model:
         with _quiet(logging.getLogger("onnx_ir")):  # it warns of sparse weights, which it does not know
             model = ir.from_proto(proto)
         settle(model, path.parent)
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, UnicodeDecodeError) as error:
         raise _damaged(path, error) from None
     except (ir.serde.SerdeError, ir.passes.PassError, NotImplementedError) as error:
         raise InputError(f"{path}: holds what cannot be read here ({_reason(error)}); export it otherwise") from None

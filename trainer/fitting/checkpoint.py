@@ -1,6 +1,5 @@
 """An unfinished fit, as one file that is there whole or not at all."""
 
-import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +7,14 @@ from typing import Any
 
 import torch
 
-from ...core.errors import InputError
+from ...core.errors import DamagedFileError, InputError
 from ...core.files import new_file
+from ...core.torch_file import PicklesError, load_tensors
 
 CHECKPOINT = "checkpoint.pt"
 # A checkpoint may cost one part in this many of the time since the last one.
 _SHARE = 20
+_AGAIN = "pass `overwrite` to start anew"
 
 
 class Checkpoint:
@@ -46,12 +47,14 @@ class Checkpoint:
 
     def _read(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
-            identity, state = found["identity"], found["state"]
-        except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{self.path}: damaged ({' '.join(str(error).split())[:200]}); pass `overwrite` to start anew"
-            ) from None
+            found = load_tensors(self.path, _AGAIN)
+            identity, state = dict(found["identity"]), dict(found["state"])
+        except PicklesError as error:
+            raise DamagedFileError(f"{error}; {_AGAIN}") from None
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError):
+            raise DamagedFileError(f"{self.path}: damaged (no checkpoint of a fit); {_AGAIN}") from None
         changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
         if changed:
             values = ", ".join(f"{name} {identity.get(name)!r}, now {self.identity[name]!r}" for name in changed)
@@ -59,7 +62,7 @@ class Checkpoint:
                 f"{self.path.parent}: an unfinished run with other settings ({values}); finish it with those, choose "
                 "another `out`, or pass `overwrite` to start anew"
             )
-        return dict(state)
+        return state
 
     def save(self, state: Callable[[], dict[str, Any]]) -> None:
         """Save, unless the last one is so recent that saving would take more than a twentieth of the time."""

@@ -1,0 +1,70 @@
+"""Files of torch.save: a flipped bit is found, a storage cannot reach beyond its file, nothing is run."""
+
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from headsmith.core.errors import DamagedFileError
+from headsmith.core.torch_file import PicklesError, load_tensors
+
+VALUES = {"weight": torch.arange(6.0).reshape(2, 3), "names": ["a", "b"], "epoch": 3}
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_torch_wrote_is_read(tmp_path, zipped):
+    torch.save(VALUES, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+    found = load_tensors(tmp_path / "a.pt")
+    assert torch.equal(found["weight"], VALUES["weight"]) and found["names"] == ["a", "b"] and found["epoch"] == 3
+
+
+def test_a_flipped_bit_is_found(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(VALUES, path)
+    data = bytearray(path.read_bytes())
+    data[data.index(struct.pack("<f", 5.0))] ^= 1  # torch itself reads another number
+    path.write_bytes(bytes(data))
+    assert torch.load(path)["weight"][1, 2] != 5
+    with pytest.raises(DamagedFileError, match="a checksum does not fit"):
+        load_tensors(path)
+
+
+def test_a_storage_that_states_more_than_the_file_holds_is_refused(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(torch.zeros(100), path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    pickled = members["a/data.pkl"]
+    assert pickled.count(b"Kd") == 2  # entries of the storage, and of the tensor
+    members["a/data.pkl"] = pickled.replace(b"Kd", b"J" + struct.pack("<i", 1 << 28))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(DamagedFileError, match="damaged or no file of torch.save"):
+        load_tensors(path)
+
+
+class Touch:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_pickled_objects_are_refused_and_not_run(tmp_path, zipped):
+    torch.save({"x": Touch(tmp_path / "marker")}, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(PicklesError, match="holds pickled objects other than tensors, which could run code"):
+        load_tensors(tmp_path / "a.pt")
+    assert not (tmp_path / "marker").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\3\4", b"\x80\x02.", b"\xff\xd8\xff\xe0 a photograph"])
+def test_what_is_none_is_told_in_a_line(tmp_path, content):
+    (tmp_path / "a.pt").write_bytes(content)
+    with pytest.raises(DamagedFileError, match=r"a\.pt: damaged or no .*; get it again") as error:
+        load_tensors(tmp_path / "a.pt")
+    assert "\n" not in str(error.value)
