@@ -21,7 +21,7 @@ Check = Callable[[Any], None]
 _NAME, _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,500}"), re.compile(r"[A-Za-z0-9_.]{0,1000}")
 _SYMBOL, _TEXT = re.compile(r"s\d{1,9}"), re.compile(r"[A-Za-z0-9_ ,.>-]{0,100}")
 _EXPRESSION, _LONGEST, _LARGEST = re.compile(r"[A-Za-z0-9_'=,()*/+ -]*"), 20_000, 1 << 63
-_GUARD = re.compile(r"(L\['\w+'\]\.size\(\)\[\d\]|torch\.sym_(min|max)|and|or|not|\d+|[-+*/%()=!<>, ])*", re.ASCII)
+_GUARD = re.compile(r"(L\['\w+'\]\.size\(\)\[\d\]|(torch\.sym_)?(min|max)|and|or|not|\d|[-+*/%()=!<>, ])*", re.ASCII)
 _FUNCTIONS = {"Integer", "Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Max", "Min"}
 _ASSUMPTIONS = {"integer", "positive", "nonnegative"}
 

@@ -198,8 +198,8 @@ def _refusal(error: InputError) -> str:
         if isinstance(cause, MemoryError) or NO_MEMORY.search(str(cause)):
             return f"refused only when memory ran out, {cause!r}".replace("\n", "\\n")
         cause = cause.__cause__ or cause.__context__
-    if not text.isprintable() or len(text) > 2000:
-        return f"not one printable line, {text[:2000]!r}"
+    if "\n" in text or len(text) > 2000:
+        return f"not one line, {text[:2000]!r}"
     return f"refused: {text[:200]}"
 
 

@@ -59,7 +59,7 @@ FAULTS = {
     "signal Segmentation fault": lambda path: ctypes.string_at(0),
     "1 s were not enough": lambda path: time.sleep(9),
     "refused only when memory ran out": greedy,
-    "not one printable line": two_lines,
+    "not one line": two_lines,
     "other content, unseen": lambda path: b"another",
 }
 
