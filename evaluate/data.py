@@ -14,6 +14,8 @@ from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..export.proof.held_out import HeldOut, HeldOutImages, held_out_features, same_source
 from ..export.runtime import Array, Model
+from ..models.images import flatten
+from ..models.preprocessing import WHITE
 from ..trainer.features.images.image_set import ImageSet, open_images
 from ..trainer.features.manifest import FORMAT, MANIFEST
 from .truth import class_names_of, labelled_by, renamed
@@ -96,14 +98,14 @@ class HeldOutData:
         return [self._rows[sample] for sample in ids]
 
     def image(self, sample: str) -> Image.Image:
-        """The image with an id, upright 8-bit RGB.
+        """The image with an id, upright 8-bit RGB on white.
 
         Raises:
             InputError: There is none, or it does not decode.
         """
         if self.images is None or sample not in self._rows:
             raise InputError(f"{self.name}: holds no image {sample}")
-        return self.images.read(self._rows[sample])
+        return flatten(self.images.read(self._rows[sample]), WHITE)
 
     @property
     def _images(self) -> ImageSet:

@@ -92,8 +92,8 @@ class Metadata:
 
     @property
     def prepare(self) -> Callable[[Image.Image], np.ndarray[Any, Any]]:
-        """From an RGB image to pixels ``(H, W, 3)``, uint8, for `Model.run`: resized and cropped, or whole."""
-        return np.array if self.resize else self.recipe
+        """From an RGB or RGBA image to pixels ``(H, W, 3)``, uint8, for `Model.run`: resized and cropped, or whole."""
+        return (lambda image: np.array(self.recipe.flatten(image))) if self.resize else self.recipe
 
     def batch_size(self, asked: int) -> int:
         """How many images a run takes: one where they are of any size."""

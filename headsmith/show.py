@@ -45,7 +45,20 @@ def show_feature_set(features: "FeatureSet") -> None:
         )
     for warning in features.manifest.get("warnings", []):
         console.print(f"[yellow]note:[/] {escape(warning)}")
+    _say_remarks(features.manifest)
     list_unreadable(features.manifest["unreadable"])
+
+
+def _say_remarks(manifest: dict[str, Any]) -> None:
+    """How many images were more than plain RGB or grey, and what was done with them."""
+    from .models.images import TRANSPARENT
+
+    for remark, count in (manifest.get("remarks") or {}).items():
+        done = ""
+        if remark == TRANSPARENT:
+            colour = manifest["backbone"]["preprocessing"].get("background")
+            done = f", composited on {tuple(colour)}" if colour else ", which was dropped"
+        console.print(f"{count:,} images with {remark}{done}", markup=False)
 
 
 def show_imported(features: "FeatureSet") -> None:

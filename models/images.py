@@ -1,53 +1,117 @@
-"""One way from an image file to RGB pixels, for extraction, evaluation and prediction alike."""
+"""One way from an image file to 8-bit pixels, for extraction, evaluation and prediction alike."""
 
 import io
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from ..core.errors import InputError
+from ..core.files import regular_file
+from .image_modes import to_rgb
+from .orientation import upright
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "ICO", "PPM", "JPEG2000")
+MOST_PIXELS, MOST_BYTES, MOST_ASPECT = 2**27, 2**30, 100
+SEVERAL, TRANSPARENT = "further frames or pages, the first taken", "transparency"
+_REMARKS = "headsmith"
+# What Pillow warns of is said here: sizes are refused, and EXIF that does not read is a remark.
+for _category in (UserWarning, Image.DecompressionBombWarning):
+    warnings.filterwarnings("ignore", category=_category, module=r"PIL\.")
 
 
 class UnreadableImage(InputError):  # noqa: N818 - it is an input error; the name says which
     """A file that does not decode to an image."""
 
 
-def open_image(source: str | Path | bytes, name: str) -> Image.Image:
-    """Decode an image to 8-bit RGB, upright.
+def open_image(
+    source: str | Path | bytes, name: str, before: Callable[[int], object] = lambda pixels: None
+) -> Image.Image:
+    """Decode an image to 8 bits a channel, upright, as docs/images.md says.
 
-    The first frame of an animation is taken, EXIF orientation is applied, 16-bit grey is scaled to 8 bits, and
-    palettes, grey and CMYK are converted. Transparency is dropped, as timm and torchvision do.
+    The first frame or page is taken, orientation is applied, ICC profiles are not. Nothing is decoded before the size
+    is known to be within the limits.
 
     Args:
         source: A path, or the encoded bytes.
         name: How to call the image in an error.
+        before: Called with the number of pixels before they are decoded.
 
     Returns:
-        A PIL image in mode RGB.
+        A PIL image in mode RGBA where a pixel is not opaque (see `flatten`), else RGB; see `remarks` for what else
+        there was.
 
     Raises:
-        UnreadableImage: Not an image, truncated, or larger than PIL's decompression-bomb limit.
+        UnreadableImage: No regular file, no image in one of `FORMATS`, a damaged one, one beyond the limits, or one
+            whose mode does not say what its numbers mean.
     """
     try:
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else _file(source), formats=FORMATS) as image:
+            _check_size(image)
+            before(image.width * image.height)
+            found = [SEVERAL] if _has_more(image) else []
+            raw = [str(tile[3]) for tile in image.tile]  # gone once it is decoded
             image.load()
-            return _to_rgb(ImageOps.exif_transpose(image))
-    except FileNotFoundError:
-        raise UnreadableImage(f"{name}: no such file") from None
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+            _check_size(image)
+            turned, unclear = upright(image)
+            converted, notes = to_rgb(turned, image, raw)
+    except InputError as error:
+        text = str(error).removeprefix(f"{source!s}: ") if isinstance(source, str | Path) else str(error)
+        raise UnreadableImage(f"{name}: {text}") from None
+    except Exception as error:  # noqa: BLE001 - decoders raise anything: RuntimeError (AVIF), struct.error, KeyError, ...
         raise UnreadableImage(f"{name}: not a readable image ({_reason(error)})") from None
+    found += [TRANSPARENT] * (converted.mode == "RGBA") + unclear + notes
+    converted.info = {_REMARKS: tuple(found)}
+    return converted
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):  # 16-bit grey; PIL's own conversion would clip at 255
-        wide = np.asarray(image).astype(np.int64).clip(0, 65535)
-        image = Image.fromarray((wide // 257).astype(np.uint8))
-    if image.mode == "P":
-        image = image.convert("RGBA")  # palettes with transparency warn on the way to RGB
-    return image.convert("RGB")
+def remarks(image: Image.Image) -> tuple[str, ...]:
+    """What of an opened image was more than plain RGB or grey, in words: what was left out, or converted."""
+    return tuple(image.info.get(_REMARKS, ()))
+
+
+def flatten(image: Image.Image, background: tuple[int, int, int] | None) -> Image.Image:
+    """An RGB image: transparency composited on a background, ``round((alpha * x + (255 - alpha) * background) / 255)``.
+
+    Args:
+        image: RGB or RGBA.
+        background: RGB in 0..255; ``None`` drops alpha, so that hidden colours are seen.
+    """
+    if image.mode != "RGBA" or background is None:
+        return image if image.mode == "RGB" else image.convert("RGB")
+    flat = Image.new("RGB", image.size, background)
+    flat.paste(image, mask=image)
+    return flat
+
+
+def _file(source: str | Path) -> Path:
+    if not Path(source).exists():
+        raise InputError(f"{source}: no such file")
+    path = regular_file(source)
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, expected an image")
+    return path
+
+
+def _check_size(image: Image.Image) -> None:
+    width, height = image.size
+    if min(image.size) < 1 or width * height > MOST_PIXELS:
+        raise InputError(f"{width} x {height} pixels, expected at most {MOST_PIXELS / 1e6:.0f} million; shrink it")
+    if max(image.size) > MOST_ASPECT * min(image.size):
+        raise InputError(f"{width} x {height} pixels, expected at most {MOST_ASPECT} times as long as wide; divide it")
+
+
+def _has_more(image: Image.Image) -> bool:
+    try:
+        return bool(getattr(image, "is_animated", False))
+    except Exception:  # noqa: BLE001 - as above, but of the next frame, which is not used
+        return True
+    finally:
+        if image.tell():
+            image.seek(0)
 
 
 def _reason(error: Exception) -> str:
-    text = str(error).split("\n", maxsplit=1)[0]
-    return "not an image format that PIL knows" if text.startswith("cannot identify") else text
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    return "not an image format that is read" if text.startswith("cannot identify") else text

@@ -10,12 +10,14 @@ from PIL import Image
 from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.structure import structured
+from .images import flatten
 
 RESIZE_MODES = ("shortest", "exact")
 INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
 _NEAREST_EXACT = "nearest-exact"  # torchvision's word for what PIL's nearest does
 CHANNEL_ORDERS, LAYOUTS = ("rgb", "bgr"), ("nchw", "nhwc")
 Triple = tuple[float, float, float]
+WHITE = (255, 255, 255)
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Preprocessing:
         antialias: Whether shrinking filters over all pixels (PIL always does).
         channel_order: The order of the channels that the backbone expects: ``rgb`` or ``bgr``.
         layout: The axes that the backbone expects: ``nchw`` or ``nhwc``.
+        background: What transparent pixels are composited on, RGB in 0..255; ``None`` drops alpha, as recipes from
+            before this field did. It has no key in `to_dict` then, so that their hashes stay true.
     """
 
     resize_mode: str
@@ -46,6 +50,7 @@ class Preprocessing:
     antialias: bool = True
     channel_order: str = "rgb"
     layout: str = "nchw"
+    background: tuple[int, int, int] | None = WHITE
 
     def __post_init__(self) -> None:
         if self.resize_mode not in RESIZE_MODES:
@@ -60,9 +65,11 @@ class Preprocessing:
             raise InputError(f"layout: {self.layout!r} is not known; expected one of {LAYOUTS}")
         if self.antialias is not True:
             raise InputError(f"antialias: {self.antialias!r} found, only true is supported")
+        if self.background is not None and not _is_colour(self.background):
+            raise InputError(f"background: {self.background!r} found, expected three whole numbers from 0 to 255")
 
     def __call__(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Resize and crop an RGB image.
+        """Composite, resize and crop an RGB or RGBA image.
 
         Returns:
             Pixels ``(height, width, 3)``, uint8, RGB: what an exported file takes.
@@ -73,10 +80,15 @@ class Preprocessing:
         return np.array(resized.crop((left, top, left + width, top + height)))  # black beyond the edges
 
     def resize(self, image: Image.Image) -> Image.Image:
-        """Resize an RGB image, before the crop."""
+        """Composite and resize an RGB or RGBA image, before the crop."""
+        image = self.flatten(image)
         size = self.resized(image.size)
         name = "nearest" if self.interpolation == _NEAREST_EXACT else self.interpolation
         return image if image.size == size else image.resize(size, Image.Resampling[name.upper()])
+
+    def flatten(self, image: Image.Image) -> Image.Image:
+        """An RGB image of an RGB or RGBA one, composited on the background."""
+        return flatten(image, self.background)
 
     def resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """``(width, height)`` after the resize of an image of ``(width, height)``."""
@@ -97,7 +109,10 @@ class Preprocessing:
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as JSON values."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        if self.background is None:
+            del values["background"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -106,7 +121,8 @@ class Preprocessing:
         Raises:
             InputError: A key is missing, unknown, or holds a value of another kind.
         """
-        return structured(values, cls, "preprocessing", advice="a recipe is never guessed: make the file anew")
+        found = {"background": None} | values if isinstance(values, dict) else values
+        return structured(found, cls, "preprocessing", advice="a recipe is never guessed: make the file anew")
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Self:
@@ -154,3 +170,11 @@ class Preprocessing:
 def _middle(size: int, crop: int) -> int:
     """Where a centre crop begins, as torchvision's ``center_crop`` has it; below 0 where the crop is larger."""
     return round((size - crop) / 2) if size >= crop else -((crop - size) // 2)
+
+
+def _is_colour(value: Any) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 3
+        and all(isinstance(level, int) and not isinstance(level, bool) and 0 <= level <= 255 for level in value)
+    )

@@ -9,7 +9,8 @@ from ..core.errors import InputError, near
 from ..core.yaml_file import read_yaml
 from .preprocessing import Preprocessing
 
-PAIRS, TRIPLES = ("resize_size", "crop_size"), ("mean", "std")
+PAIRS, TRIPLES = ("resize_size", "crop_size"), ("mean", "std", "background")
+OPTIONAL = ("antialias", "layout", "background")
 
 
 def read_recipe(path: str | Path, layout: str | None) -> Preprocessing:
@@ -29,7 +30,8 @@ def recipe_of(values: Any, where: str, layout: str | None) -> Preprocessing:
     """A recipe from its keys.
 
     They are the fields of `Preprocessing`; ``resize_size`` and ``crop_size`` may be one edge in pixels, ``mean`` and
-    ``std`` one number for all channels. All must be there, but ``antialias`` and ``layout``.
+    ``std`` one number for all channels, ``background`` three whole numbers or one. All must be there, but
+    ``antialias``, ``layout`` and ``background``, which is white.
 
     Args:
         values: The keys with their values.
@@ -45,7 +47,7 @@ def recipe_of(values: Any, where: str, layout: str | None) -> Preprocessing:
     for key in values:
         if key not in known:
             raise InputError(f"{where}: {key} is not known; expected some of {', '.join(known)}{near(str(key), known)}")
-    lacking = [key for key in known if key not in values and key not in ("antialias", "layout")]
+    lacking = [key for key in known if key not in values and key not in OPTIONAL]
     if lacking:
         raise InputError(f"{where}: {', '.join(lacking)} missing; a recipe is never guessed, see the network's page")
     layout = values.get("layout", layout)
@@ -69,7 +71,7 @@ def _spread(where: str, key: str, value: Any) -> Any:
     if len(numbers) != count:
         raise InputError(f"{where}: {key} holds {len(numbers)} numbers, expected 1 or {count}")
     found = tuple(_number(where, key, number) for number in numbers)
-    return tuple(map(int, found)) if key in PAIRS else found
+    return tuple(map(int, found)) if key in (*PAIRS, "background") else found
 
 
 def _number(where: str, key: str, value: Any) -> float:
@@ -79,4 +81,6 @@ def _number(where: str, key: str, value: Any) -> float:
         raise InputError(
             f"{where}: {key} holds {value!r}, expected {'whole pixels' if key in PAIRS else 'more than 0'}"
         )
+    if key == "background" and value not in range(256):
+        raise InputError(f"{where}: background holds {value!r}, expected whole numbers from 0 to 255")
     return float(value)

@@ -153,10 +153,18 @@ from PIL import Image, ImageOps
 
 session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
-image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
+image = ImageOps.exif_transpose(Image.open("photo.jpg"))
+{_flattening(recipe)}
 {_resizing(recipe, array, height, width) if not metadata.resize else f"pixels = np.asarray(image, {array}"}
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {{"pixel_values": pixels}})
 print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
+
+
+def _flattening(recipe: Preprocessing) -> str:
+    if recipe.background is None:
+        return 'image = image.convert("RGB")'
+    return f"""background = Image.new("RGBA", image.size, {(*recipe.background, 255)})
+image = Image.alpha_composite(background, image.convert("RGBA")).convert("RGB")"""
 
 
 def _resizing(recipe: Preprocessing, array: str, height: int, width: int) -> str:

@@ -165,6 +165,7 @@ def _manifest(
         **{key: request[key] for key in ("amp", "views") if key in request},
         "l2_normalised": False,
         "unreadable": unreadable,
+        "remarks": dict(sum((Counter(rows.remarks) for rows in shards), Counter[str]()).most_common()),
         "statistics": {
             **_statistics(list(tables.values())),
             "seconds": round(seconds, 3),

@@ -1,6 +1,7 @@
 """A shard while it is computed: batch by batch, kept at any time."""
 
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -24,6 +25,7 @@ class FilledBatch:
         ids: N sample ids, one for each view.
         labels: ``(N,)`` int64.
         pictures: N hashes of the pictures.
+        remarks: How many of the images had what; see `headsmith.models.images.remarks`.
         unreadable: ``{id, reason}`` of the images without a row.
         images: How many images these are.
         pending: Where the features come from.
@@ -33,6 +35,7 @@ class FilledBatch:
     ids: list[str]
     labels: np.ndarray[Any, np.dtype[np.int64]]
     pictures: list[str]
+    remarks: Counter[str]
     unreadable: list[dict[str, str]]
     images: int
     pending: Pending | None = None
@@ -78,6 +81,7 @@ class Filled:
                 ids=table["id"].to_pylist(),
                 labels=table["label"].to_numpy(),
                 pictures=table["picture"].to_pylist(),
+                remarks=Counter(found.remarks),
                 unreadable=found.unreadable,
                 images=found.images,
                 features=torch.from_numpy(values),
@@ -96,6 +100,7 @@ class Filled:
             labels=np.concatenate([np.empty(0, np.int64), *(batch.labels for batch in done)]),
             pictures=[picture for batch in done for picture in batch.pictures],
             features=torch.cat([batch.features for batch in done if batch.features is not None] or [torch.empty(0, 0)]),
+            remarks=sum((batch.remarks for batch in done), Counter()),
             unreadable=[entry for batch in done for entry in batch.unreadable],
             images=sum(batch.images for batch in done),
         )

@@ -1,7 +1,7 @@
 """The parts of an extraction, computed by as many processes as there are."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from filelock import FileLock
 from PIL import Image
 
 from ....core.progress import Advance, progress
-from ....models.images import UnreadableImage
+from ....models.images import UnreadableImage, remarks
 from ..images.batches import AHEAD, Pixels, decode, gather
 from ..images.copies import picture_hash
 from ..images.image_set import ImageSet
@@ -26,7 +26,8 @@ from .views import Views
 
 _POLL = 0.2
 _IN_FLIGHT = 2
-Decoded = Iterator[tuple[Sample, tuple[Pixels, str] | UnreadableImage]]
+Prepared = tuple[Pixels, str, tuple[str, ...]]
+Decoded = Iterator[tuple[Sample, Prepared | UnreadableImage]]
 
 
 @dataclass
@@ -110,8 +111,9 @@ class Filling:
                 claim.release()
         return worked
 
-    def _prepare(self, image: Image.Image, split: str) -> tuple[Pixels, str]:
-        return self.views(image, split), picture_hash(image)
+    def _prepare(self, image: Image.Image, split: str) -> Prepared:
+        seen = self.views.preprocessing.flatten(image)
+        return self.views(seen, split), picture_hash(seen), remarks(image)
 
     def _taken(
         self, missing: list[Shard], member: Member, claims: deque[tuple[Filled, FileLock]], advance: Advance
@@ -144,19 +146,20 @@ class Filling:
             raise
         filled.keep(member.partial, member.request)
 
-    def _begin(self, window: list[tuple[Sample, tuple[Pixels, str] | UnreadableImage]], views: int) -> FilledBatch:
+    def _begin(self, window: list[tuple[Sample, Prepared | UnreadableImage]], views: int) -> FilledBatch:
         """Begin to compute the features of some decoded images."""
         unreadable: list[dict[str, str]] = []
         report = lambda name, reason: unreadable.append({"id": name, "reason": reason})  # noqa: E731
         pixels = [(sample, found if isinstance(found, UnreadableImage) else found[0]) for sample, found in window]
         batch = gather(pixels, self.strict, report)
-        pictures = [found[1] for _, found in window if not isinstance(found, UnreadableImage)]
+        readable = [found for _, found in window if not isinstance(found, UnreadableImage)]
         names = [name for name in batch.ids for _ in range(views)]
         pending = self.embedder(batch.pixels.reshape(-1, *batch.pixels.shape[-3:]), names) if names else None
         return FilledBatch(
             ids=names,
             labels=batch.labels.repeat(views),
-            pictures=[picture for picture in pictures for _ in range(views)],
+            pictures=[picture for _, picture, _ in readable for _ in range(views)],
+            remarks=Counter(remark for _, _, found in readable for remark in found),
             unreadable=unreadable,
             images=len(window),
             pending=pending,

@@ -10,7 +10,7 @@ from .views import CENTRE, CROPS, view_names
 _IN_WORDS = {
     "backbone": "another backbone",
     "weights": "other backbone weights",
-    "transform": "another transform (resize, crop, interpolation, mean, std or scale)",
+    "transform": "another transform (resize, crop, interpolation, mean, std, scale or background)",
     "source": "another source (class names, or the images' ids, labels, splits or bytes)",
     "split_rule": "another way to split",
     "dtype": "another dtype",

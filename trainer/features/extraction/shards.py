@@ -2,7 +2,8 @@
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class ShardRows:
         began: When it was begun, in seconds since 1970.
         seconds: How long it took.
         images: How many of its images it holds, unreadable ones among them.
+        remarks: How many of them had what; see `headsmith.models.images.remarks`.
     """
 
     table: pa.Table
@@ -61,6 +63,7 @@ class ShardRows:
     began: float
     seconds: float
     images: int = 0
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Rows:
         features: ``(N, D)``, float16 or float32, on the CPU.
         unreadable: ``{id, reason}`` of the images that were left out.
         images: How many images that is.
+        remarks: How many of them had what.
     """
 
     ids: list[str]
@@ -82,6 +86,7 @@ class Rows:
     features: torch.Tensor
     unreadable: list[dict[str, str]]
     images: int
+    remarks: Mapping[str, int]
 
 
 def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
@@ -145,6 +150,7 @@ def write_shard(path: Path, rows: Rows, began: float, request: dict[str, Any]) -
     notes = {
         "images": rows.images,
         "unreadable": rows.unreadable,
+        "remarks": rows.remarks,
         "began": began,
         "seconds": max(time.time() - began, 0.0),
         "request": fingerprint(request),
@@ -191,4 +197,4 @@ def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, An
     complete = count == len(shard.indices) or not whole
     if not complete or table["id"].to_pylist() != expected or made_for != fingerprint(request):
         raise InputError(f"{path}: holds other images than expected; delete it and run the command again")
-    return ShardRows(table, unreadable, began, seconds, count)
+    return ShardRows(table, unreadable, began, seconds, count, notes.get("remarks", {}))

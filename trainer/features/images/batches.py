@@ -15,6 +15,7 @@ from ....core.errors import InputError
 from ....models.images import UnreadableImage
 from . import threads
 from .image_set import ImageSet
+from .room import Room
 from .samples import Sample
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
@@ -90,7 +91,7 @@ def decode(
 
     In threads, as PIL lets others run while it decodes and scales. For many images more than 8 workers are forked
     processes (on Linux), which need not wait for each other where it does not. About ``ahead`` images wait, after the
-    crop.
+    crop. What is decoded at once has to fit half of the free memory, see `Room`.
 
     Args:
         images: Where they are.
@@ -105,18 +106,27 @@ def decode(
     count = usable_cpus() if workers is None else workers
     check_at_least_one("--workers", count)
 
+    forked = count > _MOST_THREADS and len(images) > _FEW and _can_fork()
+    room = Room(processes=forked)
+
     def one(index: int) -> tuple[Sample, Prepared | UnreadableImage]:
         try:
-            return images.samples[index], prepare(images.read(index), images.samples[index].split)
+            with room.turn() as enter:
+                return images.samples[index], prepare(images.read(index, enter), images.samples[index].split)
         except UnreadableImage as error:
             return images.samples[index], error
 
-    if count > _MOST_THREADS and len(images) > _FEW:
+    if forked:
         from . import processes  # with torch
 
-        if processes.can_fork():
-            return processes.ordered_map(one, indices, count, ahead=ahead)
+        return processes.ordered_map(one, indices, count, ahead=ahead)
     return threads.ordered_map(one, indices, count, ahead=ahead)
+
+
+def _can_fork() -> bool:
+    from . import processes  # with torch
+
+    return processes.can_fork()
 
 
 def gather(

@@ -49,14 +49,14 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.samples)
 
-    def read(self, index: int) -> Image.Image:
-        """Decode the image at ``index`` to upright 8-bit RGB.
+    def read(self, index: int, before: Callable[[int], object] = lambda pixels: None) -> Image.Image:
+        """Decode the image at ``index``: see `open_image`.
 
         Raises:
             UnreadableImage: It does not decode; the message names its id.
         """
         sample = self.samples[index]
-        return open_image(self.content(sample), sample.id)
+        return open_image(self.content(sample), sample.id, before)
 
     def split(self, name: str) -> "ImageSet":
         """The images of one split: ``train``, ``val`` or ``test``."""

@@ -46,7 +46,7 @@ def test_batches_follow_the_image_set(damaged, workers, monkeypatch):
     assert np.concatenate([batch.labels for batch in batches]).tolist() == [s.label for s in readable]
     assert [len(batch.ids) for batch in batches] == [4, 4, 4]
     assert [name for name, _ in reported] == ["cat/001.png", "dog/002.png"]
-    assert reported[0][1] == "not a readable image (not an image format that PIL knows)"
+    assert reported[0][1] == "not a readable image (not an image format that is read)"
     assert "truncated" in reported[1][1] or "broken" in reported[1][1]
 
 
