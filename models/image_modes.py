@@ -65,7 +65,7 @@ def _from_wide_grey(image: Image.Image, source: Image.Image) -> Image.Image:
 
 
 def _opaque_or_not(image: Image.Image) -> Image.Image:
-    if image.mode == "RGBA" and image.getextrema()[3] != (255, 255):
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() != (255, 255):
         return image
     return image if image.mode == "RGB" else image.convert("RGB")
 

@@ -145,7 +145,7 @@ ROWS = [
     Row("JPEG", "YCbCr", saved(FULL, "JPEG"), [RED], (), 1),
     Row(
         "JPEG",
-        "CMYK and YCCK, inverted as Adobe does",
+        "CMYK, inverted as Adobe does",
         saved(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG"),
         [RED],
         (made("CMYK"),),
@@ -233,8 +233,8 @@ ROWS = [
     Row(
         "TIFF",
         "CMYK",
-        tiff((2, 1), [8] * 4, 5, bytes([0, 255, 255, 0, 0, 0, 0, 255])),
-        [RED, BLACK],
+        tiff((2, 1), [8] * 4, 5, bytes([0, 255, 255, 0, 100, 0, 50, 128])),
+        [RED, (77, 127, 102)],
         (made("CMYK"),),
     ),
     Row(

@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from image_rows import ROWS
+from PIL import Image
 
+from headsmith.core.errors import InputError
+from headsmith.models.image_modes import to_rgb
 from headsmith.models.images import UnreadableImage, flatten, open_image, remarks
 
 PAGE = Path(__file__).parents[2] / "docs" / "images.md"
@@ -25,3 +28,38 @@ def test_pixels(row):
     np.testing.assert_allclose(found.astype(int), row.expected, atol=row.tolerance, rtol=0)
     assert remarks(image) == row.remarks
     assert image.mode == ("RGBA" if "transparency" in row.remarks else "RGB")
+
+
+def test_the_page_has_these_rows_and_no_others():
+    lines = [
+        line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:2] == "| "
+    ]
+    said = {(container, pixels): done for container, pixels, done in lines[2:]}
+    assert list(said) == [(row.container, row.pixels) for row in ROWS]
+    refused = [isinstance(row.expected, str) for row in ROWS]
+    assert [done.startswith("refused") for done in said.values()] == refused
+
+
+@pytest.mark.parametrize("mode", Image.MODES)
+def test_every_mode_of_pil_becomes_rgb_or_is_refused_by_name(mode):
+    image = Image.new(mode, (2, 2))
+    if mode in ("F", "I"):
+        with pytest.raises(InputError, match=f"mode {mode}: .* whose range the file does not say"):
+            to_rgb(image, image, [])
+        return
+    found, _ = to_rgb(image, image, [])
+    assert found.mode == ("RGBA" if mode in ("LA", "La", "PA", "RGBA", "RGBa") else "RGB")
+
+
+def test_hsv_is_converted_as_pillow_says():
+    found, said = to_rgb(Image.new("HSV", (1, 1), (85, 255, 255)), Image.new("HSV", (1, 1)), [])
+    assert (found.getpixel((0, 0)), said) == ((0, 255, 0), ["HSV pixels, converted"])
+
+
+def test_every_alpha_and_colour_is_composited_as_stated():
+    alpha, level = np.meshgrid(np.arange(256), np.arange(256))
+    image = Image.fromarray(np.stack([level, level, level, alpha], -1).astype(np.uint8))
+    for background in (0, 100, 255):
+        exact = np.floor((alpha * level + (255 - alpha) * background) / 255 + 0.5)
+        np.testing.assert_array_equal(np.asarray(flatten(image, (background,) * 3))[..., 1], exact)
+    np.testing.assert_array_equal(np.asarray(flatten(image, None))[..., 1], level)  # as old recipes have it

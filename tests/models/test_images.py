@@ -1,11 +1,17 @@
 import io
+import os
 import warnings
+import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
+from image_files import exif, png
+from PIL import Image, ImageCms, ImageOps
+from PIL.PngImagePlugin import PngImageFile
 
-from headsmith.models.images import UnreadableImage, open_image
+from headsmith.models import Preprocessing
+from headsmith.models.images import UnreadableImage, open_image, remarks
 
 RED = (255, 0, 0)
 
@@ -24,9 +30,8 @@ def two_tone(mode: str = "RGB") -> Image.Image:
 
 
 def test_exif_orientation_is_applied():
-    exif = Image.Exif()
-    exif[0x0112] = 6  # the camera was turned: rotate by 90 degrees clockwise to see it upright
-    image = open_image(encoded(two_tone(), "PNG", exif=exif), "x.png")
+    turned = exif(6)  # the camera was turned: rotate by 90 degrees clockwise to see it upright
+    image = open_image(encoded(two_tone(), "PNG", exif=turned), "x.png")
     assert image.size == (4, 8)
     assert image.getpixel((0, 0)) == RED
     assert image.getpixel((0, 7)) == (0, 0, 255)
@@ -47,11 +52,6 @@ def test_png_modes_become_rgb(mode):
     assert image.size == (8, 4)
     if mode in ("P", "RGBA"):
         assert image.getpixel((0, 0)) == RED
-
-
-def test_palette_with_transparency_keeps_its_colours():
-    image = open_image(encoded(two_tone("P"), "PNG", transparency=b"\x00\xff"), "x.png")
-    assert image.getpixel((0, 0)) == RED
 
 
 def test_cmyk_jpeg_becomes_rgb():
@@ -90,3 +90,97 @@ def test_what_does_not_decode_is_named(content, reason):
 def test_missing_file(tmp_path):
     with pytest.raises(UnreadableImage, match="gone.png: no such file"):
         open_image(tmp_path / "gone.png", "gone.png")
+
+
+@pytest.mark.parametrize("size", [(1, 100_000), (100_000, 1), (3, 400)])
+def test_long_strips_are_refused_before_they_are_scaled(size):
+    with pytest.raises(UnreadableImage, match=rf"strip.png: {size[0]} x {size[1]} pixels, expected at most 100 times"):
+        open_image(encoded(Image.new("L", size), "PNG"), "strip.png")
+    assert open_image(encoded(Image.new("L", (4, 400)), "PNG"), "x").size == (4, 400)
+
+
+@pytest.mark.parametrize("size", [(13_000, 13_000), (12_000, 11_999), (60_000, 50_000)])
+def test_what_is_too_large_is_refused_before_it_is_decoded(size):
+    decoded = []
+    with warnings.catch_warnings(), pytest.raises(UnreadableImage, match="pixels"):
+        warnings.simplefilter("ignore")
+        open_image(png(size, 1, 0, [b"\0"]), "huge.png", decoded.append)
+    assert not decoded
+
+
+def test_the_number_of_pixels_is_told_before_they_are_decoded():
+    told = []
+    with pytest.raises(UnreadableImage):
+        open_image(encoded(noise(), "PNG")[:900], "x.png", told.append)
+    assert told == [64 * 64]
+
+
+@pytest.mark.parametrize("format", ["AVIF", "WEBP", "GIF", "TIFF", "BMP", "ICO", "PPM", "JPEG2000"])
+@pytest.mark.parametrize("damage", ["cut", "zeroed"])
+def test_damage_of_any_kind_is_unreadable(format, damage):
+    content = encoded(noise().convert("RGB"), format)
+    half = len(content) // 2
+    damaged = content[: half // 2] if damage == "cut" else b"\0" * half + content[half:]
+    with pytest.raises(UnreadableImage, match=r"^photo: "):
+        open_image(damaged, "photo")
+
+
+ERRORS = (RuntimeError, KeyError, TypeError, MemoryError, zlib.error, UnboundLocalError, Warning)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_whatever_a_decoder_raises_is_unreadable(error, monkeypatch):
+    def fail(*_):
+        raise error("odd")
+
+    monkeypatch.setattr(PngImageFile, "load", fail)
+    with pytest.raises(UnreadableImage, match="x.png: not a readable image .*odd"):
+        open_image(encoded(noise(), "PNG"), "x.png")
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "folder.png").mkdir()
+    for path, kind in (("pipe.png", "a named pipe"), ("folder.png", "a folder"), ("/dev/zero", "a device")):
+        with pytest.raises(UnreadableImage, match=f"x.png: is {kind}, expected a regular file"):
+            open_image(tmp_path / path, "x.png")
+    with (tmp_path / "sparse.png").open("wb") as file:
+        file.truncate(2**31)
+    with pytest.raises(UnreadableImage, match="x.png: is larger than 1024 MiB"):
+        open_image(tmp_path / "sparse.png", "x.png")
+
+
+SIX = exif(6)
+DAMAGED = [b"Exif\0\0garbage", SIX[:12], SIX[:16], SIX.replace(b"\x03\0", b"\x63\0"), b"II*\0\xff\xff\xff\xff"]
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_damaged_exif_leaves_the_image_as_it_is_stored_and_is_told(damaged):
+    image = open_image(encoded(two_tone(), "PNG", exif=damaged), "x.png")
+    assert image.size == (8, 4)
+    assert image.getpixel((0, 0)) == RED
+    assert remarks(image) == ("EXIF that does not read, taken as stored",)
+
+
+def test_orientation_is_pillow_s_for_every_value():
+    for orientation in range(10):
+        content = encoded(two_tone(), "PNG", exif=exif(orientation))
+        expected = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
+        image = open_image(content, "x.png")
+        np.testing.assert_array_equal(np.asarray(image), np.asarray(expected))
+        assert remarks(image) == ()
+
+
+def test_profiles_are_ignored():
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("XYZ")).tobytes()
+    image = open_image(encoded(two_tone(), "PNG", icc_profile=profile), "x")
+    np.testing.assert_array_equal(np.asarray(image), np.asarray(two_tone()))
+
+
+def test_hidden_colours_do_not_decide():
+    red, blue = (open_image(encoded(Image.new("RGBA", (64, 64), (*c, 0)), "PNG"), "x") for c in (RED, (0, 0, 255)))
+    recipe = Preprocessing("shortest", (32, 32), (32, 32), "bicubic", (0.5,) * 3, (0.5,) * 3)
+    assert (recipe(red) == 255).all()
+    assert (recipe(blue) == 255).all()
+    assert (replace(recipe, background=(1, 2, 3))(red) == (1, 2, 3)).all()
+    assert (replace(recipe, background=None)(red) == RED).all()

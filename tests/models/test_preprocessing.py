@@ -17,8 +17,9 @@ from timm.data import create_transform, resolve_data_config
 from torchvision.transforms import InterpolationMode, functional
 
 from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_json
 from headsmith.models import Normalize, Preprocessing
-from headsmith.models.preprocessing import INTERPOLATIONS
+from headsmith.models.preprocessing import INTERPOLATIONS, WHITE
 from headsmith.models.recipe_file import read_recipe
 
 GENERIC = {"interpolation": "bilinear", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
@@ -120,6 +121,7 @@ def test_every_field_is_in_the_digest_and_survives_the_round_trip():
         "mean": (0.0, 0.2, 0.3),
         "std": (0.4, 0.5, 0.7),
         "scale": 1.0,
+        "background": (0, 0, 0),
     }
     base = dataclasses.replace(recipe, resize_size=(40, 40), resize_mode="exact")
     digests = {base.digest}
@@ -138,6 +140,9 @@ def test_every_field_is_in_the_digest_and_survives_the_round_trip():
         ({"channel_order": "grb"}, "channel_order: 'grb'"),
         ({"layout": "chw"}, "layout: 'chw'"),
         ({"antialias": False}, "antialias: False"),
+        ({"background": (0, 0, 256)}, "background: .*expected three whole numbers from 0 to 255"),
+        ({"background": (0.5, 0, 0)}, "background: "),
+        ({"background": "white"}, "background: 'white'"),
     ],
 )
 def test_what_cannot_be_done_is_refused(change, message):
@@ -174,3 +179,23 @@ def test_a_recipe_with_values_of_another_kind(tmp_path, line, said):
     (tmp_path / "recipe.yaml").write_text(text + line)
     with pytest.raises(InputError, match=rf"recipe\.yaml: {said}"):
         read_recipe(tmp_path / "recipe.yaml", None)
+
+
+def test_a_recipe_from_before_backgrounds_drops_alpha_and_keeps_its_hash():
+    written = {
+        "resize_mode": "shortest",
+        "resize_size": [8, 8],
+        "crop_size": [8, 8],
+        "interpolation": "bilinear",
+        "mean": [0.5, 0.5, 0.5],
+        "std": [0.5, 0.5, 0.5],
+        "scale": 1 / 255,
+        "antialias": True,
+        "channel_order": "rgb",
+        "layout": "nchw",
+    }
+    recipe = Preprocessing.from_dict(written)
+    assert recipe.background is None
+    assert recipe.to_dict() == written
+    assert recipe.digest == sha256_json(written)
+    assert Preprocessing.from_dict(Preprocessing("shortest", (8, 8), (8, 8), **GENERIC).to_dict()).background == WHITE

@@ -1,3 +1,4 @@
+import json
 import logging
 from collections import Counter
 
@@ -253,3 +254,32 @@ def test_an_output_inside_the_images_is_refused(image_folder, tiny_backbone):
     with pytest.raises(InputError, match="lies inside the images"):
         extract(images, out=images / "features", **tiny_backbone._asdict())
     assert sorted(path.name for path in images.iterdir()) == ["cat", "dog"]
+
+
+def test_what_images_held_beside_plain_colours_is_counted_and_seen(image_folder, tiny_backbone, tmp_path):
+    folder = image_folder({"cat": 6, "dog": 6})
+    for name, hidden in (("cat/000.png", (255, 0, 0, 0)), ("cat/001.png", (0, 0, 255, 0))):
+        Image.new("RGBA", (40, 40), hidden).save(folder / name)
+    Image.new("CMYK", (40, 40)).save(folder / "dog/000.jpg")
+    Image.new("F", (40, 40), 0.5).save(folder / "dog/001.tiff")
+    found = extract(folder, out=tmp_path / "set", **tiny_backbone._asdict())
+    assert found.manifest["remarks"] == {"transparency": 2, "CMYK pixels, converted": 1}
+    assert found.manifest["request"]["transform"]["background"] == [255, 255, 255]
+    (entry,) = found.manifest["unreadable"]
+    assert entry["id"] == "dog/001.tiff"
+    assert "mode F" in entry["reason"]
+    rows = {
+        name: row for split in found.splits for name, row in zip(found.ids(split), found.arrays(split)[0], strict=True)
+    }
+    assert torch.equal(rows["cat/000.png"], rows["cat/001.png"])
+
+
+def test_features_from_before_backgrounds_are_of_another_transform(image_folder, tiny_backbone, tmp_path):
+    folder, out = image_folder({"cat": 4, "dog": 4}), tmp_path / "set"
+    extract(folder, out=out, **tiny_backbone._asdict())
+    manifest = json.loads((out / "manifest.json").read_text())
+    del manifest["request"]["transform"]["background"], manifest["backbone"]["preprocessing"]["background"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    assert FeatureSet.load(out).feature_dim == 96
+    with pytest.raises(InputError, match="another transform .*or background"):
+        extract(folder, out=out, **tiny_backbone._asdict())
