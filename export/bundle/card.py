@@ -126,7 +126,10 @@ def _usage_text(takes: str, outputs: str, code: str, warning: str, manifest: Map
 
 def _pixels(metadata: Metadata) -> str:
     if metadata.encoded:
-        return "uint8 `(bytes,)`, one JPEG or PNG file; decoding (no EXIF orientation; alpha is dropped), resize and crop are inside"
+        return (
+            "uint8 `(bytes,)`, one JPEG or PNG file; decoding (no EXIF orientation; alpha is dropped), resize and crop "
+            "are inside"
+        )
     shape, _ = PIXELS[metadata.input_format]
     if metadata.resize:
         return f"{shape.format('H', 'W')}, RGB in 0..255 of any height and width; resize and crop are inside too"
