@@ -192,7 +192,7 @@ class TrainConfig:
         self._check("balanced", bool, lambda value: True, "true or false")
         if self.head not in HEADS:
             hint = near(str(self.head), HEADS)
-            raise InputError(f"--head: {self.head!r} is not known; expected one of {', '.join(HEADS)}{hint}")
+            raise InputError(f"head: {self.head!r} is not known; expected one of {', '.join(HEADS)}{hint}")
         for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             self._check_known(name, known)
         if self.p_k is not None:
@@ -200,22 +200,20 @@ class TrainConfig:
         if self.select not in SELECTIONS:
             weights = self._weights("select", f"one of {', '.join(SELECTIONS)}, or ", SELECTIONS)
             if min(weights, default=-1) < 0 or not sum(weights) > 0:
-                raise InputError(f"--select: {weights} found, expected weights of 0 or more, one of them above 0")
+                raise InputError(f"select: {weights} found, expected weights of 0 or more, one of them above 0")
         if self.epochs is not None and self.warmup > self.epochs:
-            raise InputError(f"--warmup: {self.warmup} epochs found, expected at most --epochs ({self.epochs})")
+            raise InputError(f"warmup: {self.warmup} epochs found, expected at most `epochs` ({self.epochs})")
 
     def _check(self, name: str, kind: Any, fits: Any, expected: str) -> None:
         value = getattr(self, name)
         right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
         if not right or not fits(value):
-            raise InputError(f"{flag(name)}: {value} found, expected {expected}")
+            raise InputError(f"{name}: {value} found, expected {expected}")
 
     def _check_known(self, name: str, known: Any) -> None:
         value = getattr(self, name)
         if value not in known:
-            raise InputError(
-                f"{flag(name)}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}"
-            )
+            raise InputError(f"{name}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}")
 
     def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:
         value: Any = getattr(self, name)
@@ -223,7 +221,7 @@ class TrainConfig:
             hint = near(str(value), words)
             found = f"{value!r} found{hint};" if hint else f"{value!r} found,"
             raise InputError(
-                f"{flag(name)}: {found} expected {or_else}weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
+                f"{name}: {found} expected {or_else}weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
             )
         return value
 
@@ -247,7 +245,11 @@ class TrainConfig:
         Raises:
             InputError: The file is missing, is not YAML, or has an unknown key.
         """
-        return cls(**read_settings(path))
+        values = read_settings(path)
+        try:
+            return cls(**values)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -281,8 +283,3 @@ def no_setting(name: Any, known: Collection[str]) -> str:
     meant = [one for one in known if "".join(word[0] for word in one.split("_")) == name]
     hint = near(str(name), known) or (f"; did you mean {' or '.join(meant)}?" if meant else "")
     return f"{name!r} is no setting; expected some of {list(known)}{hint}"
-
-
-def flag(name: str) -> str:
-    """A setting as it is written on the command line."""
-    return f"--{name.replace('_', '-')}"

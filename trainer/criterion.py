@@ -1,6 +1,7 @@
 """From settings to the loss that they name, every default filled in."""
 
 import dataclasses
+import re
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from ..core.environment import pick_device
 from ..core.errors import InputError
-from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig, flag
+from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
 from .feature_size import column_size, rate_factor
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
@@ -38,7 +39,8 @@ def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy
     try:
         return TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
     except (ValueError, TypeError) as error:
-        raise InputError(f"--loss {config.loss}: {error}") from None
+        own = re.split(r"\W", str(error), maxsplit=1)[0] in KEYWORDS
+        raise InputError(str(error) if own else f"loss {config.loss}: {error}") from None
 
 
 def chance_loss(config: TrainConfig, num_classes: int) -> float:
@@ -71,7 +73,7 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
     for name, found in (("p_k", p_k), ("select", weights)):
         if len(found) > num_classes:
             raise InputError(
-                f"{flag(name)}: {len(found)} weights, for top-1 to top-{len(found)}, but only {num_classes} classes; "
+                f"{name}: {len(found)} weights, for top-1 to top-{len(found)}, but only {num_classes} classes; "
                 "give fewer"
             )
     m = num_classes if config.m is None else min(config.m, num_classes)
@@ -110,7 +112,7 @@ def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...
         InputError: ``top5`` with fewer than five classes.
     """
     if config.select == "top5" and num_classes < 5:
-        raise InputError(f"--select: top5 found, but only {num_classes} classes; choose top1")
+        raise InputError(f"select: top5 found, but only {num_classes} classes; choose top1")
     if isinstance(config.select, tuple):
         return config.select
     return {"p_k": config.p_k or (1.0,), "top1": (1.0,), "top5": (0.0, 0.0, 0.0, 0.0, 1.0)}[config.select]

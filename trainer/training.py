@@ -14,7 +14,7 @@ from ..core.errors import InputError, keeping
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
-from .config import Settings, TrainConfig, flag, read_settings
+from .config import Settings, TrainConfig, read_settings
 from .criterion import criterion, resolve
 from .doubts import doubts_of
 from .features.feature_set import FeatureSet
@@ -66,7 +66,7 @@ def train(
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
     if gpu_memory is not None and not gpu_memory >= 0:
-        raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
+        raise InputError(f"gpu_memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     chosen = _settings(preset, config, settings)
     resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
@@ -104,7 +104,7 @@ def _settings(preset: str | None, config: str | Path | None, given: Settings) ->
         refuse_unread(chosen, read, given)
         return chosen
     except InputError as error:
-        if any(str(error).startswith(f"{flag(name)}:") for name in read.keys() - given.keys()):
+        if any(str(error).startswith(f"{name}:") for name in read.keys() - given.keys()):
             raise InputError(f"{config}: {error}") from None
         raise
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.errors import InputError
-from .config import TrainConfig, flag
+from .config import TrainConfig
 from .losses.settings import NETWORKS
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
@@ -32,7 +32,7 @@ def in_vain(config: TrainConfig, asked: Iterable[str]) -> list[str]:
     """
     reasons = unread(config)
     return [
-        f"{flag(name)}: {getattr(config, name)} found, but {reasons[name]}; leave it out"
+        f"{name}: {getattr(config, name)} found, but {reasons[name]}; leave it out"
         for name in _DEFAULTS
         if name in reasons and name in set(asked) - {"p_k"} and getattr(config, name) != _DEFAULTS[name]
     ]

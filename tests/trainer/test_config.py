@@ -21,19 +21,19 @@ from headsmith.trainer.criterion import resolve
     [
         ({"lr": 3}, "'lr' is no setting; expected some of .*; did you mean learning_rate"),
         ({"dropuot": 0.1}, "'dropuot' is no setting; .*did you mean dropout"),
-        ({"head": "linaer"}, "--head: 'linaer' is not known; expected one of linear, .*did you mean linear"),
-        ({"optimizer": "adm"}, "--optimizer: 'adm' found; did you mean adam"),
-        ({"p_k": ".5,.5"}, "--p-k: '.5,.5' found, expected weights of top-1, top-2, ... such as"),
-        ({"p_k": 1}, "--p-k: 1 found, expected weights of top-1, top-2, ... such as"),
-        ({"p_k": [[1], [0.5, 0.5]]}, "--p-k: .* found, expected weights of top-1, top-2, ... such as"),
-        ({"select": 1}, "--select: 1 found, expected one of p_k, top1, top5, or weights of top-1, top-2, ... such as"),
-        ({"select": ".5,0,.5"}, "--select: '.5,0,.5' found, expected one of p_k, top1, top5, or weights of top-1"),
-        ({"select": ["top1"]}, r"--select: \('top1',\) found; did you mean top1"),
+        ({"head": "linaer"}, "head: 'linaer' is not known; expected one of linear, .*did you mean linear"),
+        ({"optimizer": "adm"}, "optimizer: 'adm' found; did you mean adam"),
+        ({"p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2, ... such as"),
+        ({"p_k": 1}, "p_k: 1 found, expected weights of top-1, top-2, ... such as"),
+        ({"p_k": [[1], [0.5, 0.5]]}, "p_k: .* found, expected weights of top-1, top-2, ... such as"),
+        ({"select": 1}, "select: 1 found, expected one of p_k, top1, top5, or weights of top-1, top-2, ... such as"),
+        ({"select": ".5,0,.5"}, "select: '.5,0,.5' found, expected one of p_k, top1, top5, or weights of top-1"),
+        ({"select": ["top1"]}, r"select: \('top1',\) found; did you mean top1"),
         ({"select": "top2"}, r"found; did you mean top5 or top1\?; expected one of p_k, top1, top5, or weights"),
-        ({"epochs": np.bool_(True)}, "--epochs: True found, expected a whole number above 0"),
-        ({"epochs": np.float64(2)}, "--epochs: 2.0 found, expected a whole number above 0"),
-        ({"balanced": np.int64(1)}, "--balanced: 1 found, expected true or false"),
-        ({"learning_rate": np.array([0.1])}, r"--learning-rate: .*0.1.* found, expected a number above 0"),
+        ({"epochs": np.bool_(True)}, "epochs: True found, expected a whole number above 0"),
+        ({"epochs": np.float64(2)}, "epochs: 2.0 found, expected a whole number above 0"),
+        ({"balanced": np.int64(1)}, "balanced: 1 found, expected true or false"),
+        ({"learning_rate": np.array([0.1])}, r"learning_rate: .*0.1.* found, expected a number above 0"),
     ],
 )
 def test_settings_that_are_wrong(settings, message):
@@ -94,7 +94,7 @@ def test_an_unknown_setting_of_train(tmp_path):
 
 
 def test_a_warmup_longer_than_the_epochs_that_are_left_out():
-    with pytest.raises(InputError, match=r"--warmup: 500 epochs found, expected at most --epochs \(100\)"):
+    with pytest.raises(InputError, match=r"warmup: 500 epochs found, expected at most `epochs` \(100\)"):
         resolve(TrainConfig(warmup=500), num_classes=10, features=torch.ones(100_000, 1))
     small = resolve(TrainConfig(warmup=500), num_classes=10, features=torch.ones(1000, 1))  # two steps an epoch
     assert small.epochs == 1500

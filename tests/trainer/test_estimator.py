@@ -186,7 +186,7 @@ def test_a_head_that_is_not_affine_has_no_coefficients(digits):
 
 def test_what_a_head_does_not_read_is_warned_of(digits):
     train, _, labels, _ = digits
-    with pytest.warns(UserWarning, match="--dropout: 0.1 found, but --optimizer lbfgs.* does not read it"):
+    with pytest.warns(UserWarning, match="dropout: 0.1 found, but --optimizer lbfgs.* does not read it"):
         HeadClassifier(optimizer="lbfgs", dropout=0.1, epochs=1).fit(train, labels)
 
 
@@ -218,10 +218,10 @@ def test_the_head_can_be_used_without_scikit_learn(digits):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss": "neuralsrt"}, "--loss neuralsrt: .*did you mean 'neuralsort'"),
+        ({"loss": "neuralsrt"}, "loss neuralsrt: .*did you mean 'neuralsort'"),
         ({"loss": "softsort", "p_k": (0.5, 0, 0, 0.5)}, "4 weights, for top-1 to top-4, but only 3 classes"),
-        ({"epochs": 0}, "--epochs: 0 found, expected a whole number above 0"),
-        ({"loss": "softsort", "p_k": ".5,.5"}, "--p-k: '.5,.5' found, expected weights of top-1, top-2"),
+        ({"epochs": 0}, "epochs: 0 found, expected a whole number above 0"),
+        ({"loss": "softsort", "p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2"),
         ({"validation_fraction": 2}, "validation_fraction: 2 found, expected a share above 0 and below 1"),
         ({"start": "gone"}, "--start gone: expected random, zeros, "),
         ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),

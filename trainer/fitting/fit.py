@@ -15,7 +15,7 @@ from torch import Tensor
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...models.heads import Head
-from ..config import PER_HEAD, TrainConfig, flag
+from ..config import PER_HEAD, TrainConfig
 from ..criterion import resolve, selection_weights
 from ..starting import Start, start_head
 from .bank import Bank, loss_key
@@ -129,11 +129,11 @@ def fit_heads(
 
 def _check_shared(configs: Sequence[TrainConfig]) -> None:
     if configs[0].optimizer == "lbfgs" and len(configs) > 1:
-        raise InputError(f"--optimizer: lbfgs found for {len(configs)} heads; it fits one head at a time")
+        raise InputError(f"optimizer: lbfgs found for {len(configs)} heads; it fits one head at a time")
     for name in (entry.name for entry in dataclasses.fields(TrainConfig)):
         values = {repr(getattr(config, name)) for config in configs}
         if len(values) > 1 and name not in PER_HEAD:
-            raise InputError(f"{flag(name)}: {' and '.join(sorted(values))} found; heads of one bank share one value")
+            raise InputError(f"{name}: {' and '.join(sorted(values))} found; heads of one bank share one value")
 
 
 def _identity(configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Start) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def test_a_diverged_head_does_not_hurt_its_neighbours(rows, config):
 
 
 def test_heads_of_a_bank_share_what_they_must(rows, config):
-    with pytest.raises(InputError, match=r"--batch-size: 32 and 64 found; heads of one bank share one value"):
+    with pytest.raises(InputError, match=r"batch_size: 32 and 64 found; heads of one bank share one value"):
         fit_heads(rows, CLASSES, [config, replace(config, batch_size=64)])
 
 
@@ -237,7 +237,7 @@ def test_a_batch_larger_than_the_split_is_the_split(rows, config):
 
 def test_top5_needs_five_classes(config):
     rows = {"train": (torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4))}
-    with pytest.raises(InputError, match="--select: top5 found, but only 3 classes"):
+    with pytest.raises(InputError, match="select: top5 found, but only 3 classes"):
         fit_heads(rows, 3, [replace(config, select="top5")])
 
 
