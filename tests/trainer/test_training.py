@@ -186,5 +186,5 @@ def test_a_wrong_setting_names_the_file_that_holds_it(digits, tmp_path):
     file.write_text("learning_rate: -1\n")
     with pytest.raises(InputError, match=r"settings\.yaml: learning_rate: -1 found, expected a number above 0"):
         train(digits, out=tmp_path / "run", config=file)
-    with pytest.raises(InputError, match=r"^--learning-rate: -2 found"):
+    with pytest.raises(InputError, match=r"^learning_rate: -2 found"):
         train(digits, out=tmp_path / "run", config=file, learning_rate=-2)

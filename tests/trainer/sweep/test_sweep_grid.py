@@ -182,7 +182,7 @@ def test_a_preset_alone_is_the_papers_table():
         ("final_seeds: [2, 2]\n", "sweep.yaml: final_seeds has 2 more than once"),
         ("final_seeds: []\n", "sweep.yaml: final_seeds is an empty list"),
         ("final_seeds: five\n", "sweep.yaml: final_seeds is 'five', expected a whole number"),
-        ("epochs: [0, 3]\n", "sweep.yaml: --epochs: 0 found, expected a whole number above 0"),
+        ("epochs: [0, 3]\n", "sweep.yaml: epochs: 0 found, expected a whole number above 0"),
         ("select: [top1, top5]\n", "sweep.yaml: select is 'top1' and 'top5', expected one"),
         ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),
