@@ -73,6 +73,10 @@ class Model(ABC):
     def answer(self, fed: Array) -> Outputs:
         """Run the file, and nothing else, on what `feed` gave."""
 
+    def ranked(self, logits: Array) -> Outputs | None:
+        """What the file makes of logits ``(N, C)``, float32; ``None`` where that part of it cannot be run alone."""
+        return None
+
     def feed(self, inputs: Array) -> Array:
         """The batch in the layout and dtype that the file declares."""
         if self.metadata.encoded:

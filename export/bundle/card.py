@@ -193,7 +193,9 @@ def _parity(proofs: Mapping[str, Proof]) -> str:
     ]
     sizes = ", ".join(map(str, sorted(reports[0].batches)))
     says = (
-        f"Every flip is a tie or on a margin of at most {reports[0].tolerance:g} logits; batches of {sizes} agree too."
+        f"No logit differs by more than {max(report.allowed_difference for report in reports):.2g}; every flip is a "
+        f"tie or on a margin of at most {max(report.tolerance for report in reports):.2g} logits; batches of {sizes} "
+        "agree too."
         if all(report.exact for report in reports)
         else f"`{reports[0].name}` is rounded; what that costs stands under Precision."
     )

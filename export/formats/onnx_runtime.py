@@ -46,6 +46,15 @@ class OnnxModel(Model):
         """Run the session."""
         return Outputs(*self._runner.run(self._outputs, {self.metadata.input_name: fed}))
 
+    def ranked(self, logits: Array) -> Outputs:
+        """Run the operators behind the logits alone."""
+        import onnx
+
+        whole = onnx.load(self.path, load_external_data=False)
+        part = onnx.utils.Extractor(whole).extract_model(["logits"], self._outputs[1:])
+        session = open_session(part.SerializeToString(), "cpu", 1, name=f"{self.path}: top-k")
+        return Outputs(logits, *SessionRunner(session, "cpu").run(self._outputs[1:], {"logits": logits}))
+
     def _check_interface(self) -> None:
         """The file has the inputs and outputs of its metadata, and one logit a label."""
         inputs = [value.name for value in self.session.get_inputs()]

@@ -1,7 +1,7 @@
 """Proof that an exported file answers as the Python module does, on real inputs."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -49,7 +49,7 @@ class ParityReport:
         k: Size of the compared top-k set.
         exact: Whether the file computes what the Python module does. One in lower precision does not: flips and
             differences are reported, and judged by a `GateReport`.
-        tolerance: In logits: a flip on a smaller margin is excused.
+        tolerance: In logits: a flip on a margin up to this is excused.
         allowed_difference: The largest difference of a logit that passes.
         max_abs_difference: Largest absolute difference of a logit, of rows that are finite in both.
         mean_abs_difference: Mean absolute difference of the logits, of the same rows.
@@ -92,13 +92,14 @@ class ParityReport:
     @property
     def passed(self) -> bool:
         """Whether the file may be deployed."""
-        equal = self.worst <= self.allowed_difference and not self.different
+        near = self.max_score_difference <= self.allowed_difference + 2 * softmax_limit(self.largest_logit)
+        equal = self.worst <= self.allowed_difference and near and not self.different
         return (equal or not self.exact) and not (self.inconsistent or self.not_finite or self.shapes)
 
     @property
     def worst(self) -> float:
-        """Largest difference of a logit, a score or a probability at any batch size."""
-        return max(self.max_abs_difference, self.max_score_difference, *self.batches.values())
+        """Largest difference of a logit at any batch size."""
+        return max([self.max_abs_difference, *self.batches.values()])
 
     def failure(self) -> str:
         """What is wrong, in one line."""
@@ -130,6 +131,7 @@ class ParityReport:
             "k": self.k,
             "exact": self.exact,
             "tolerance": self.tolerance,
+            "allowed_difference": self.allowed_difference,
             "max_abs_difference": self.max_abs_difference,
             "mean_abs_difference": self.mean_abs_difference,
             "top1_equal": self.equal_top1 / self.n,
@@ -149,6 +151,8 @@ class Parity:
         tolerance: See `ParityReport`.
         allowed: The largest difference of a logit that passes; ``None`` takes the tolerance, times the largest logit
             where that is above 1.
+        share: In place of both: the largest difference that passes, as a share of the largest logit; a flip is excused
+            on a margin that two such differences make.
         exact: See `ParityReport`.
         against: See `ParityReport`.
     """
@@ -160,63 +164,70 @@ class Parity:
         tolerance: float = TOLERANCE,
         *,
         allowed: float | None = None,
+        share: float | None = None,
         exact: bool = True,
         against: str = "the Python module",
     ) -> None:
         self._name, self._labels, self._tolerance, self._allowed = name, labels, tolerance, allowed
-        self._exact, self._against = exact, against
+        self._share, self._exact, self._against = share, exact, against
         self._n = self._k = self._equal_top1 = self._equal_topk = self._inconsistent = self._not_finite = 0
         self._logits = self._scores = Difference()
         self._largest = 0.0
         self._shapes: dict[str, None] = {}
-        self._flips: list[Flip] = []
+        self._flips: list[tuple[Flip, bool]] = []
         self._batches: dict[int, float] = {}
 
     def add(self, ids: Sequence[str], reference: Outputs, candidate: Outputs) -> None:
         """Compare the answers to one batch."""
         self._n += len(ids)
         self._k = reference.topk_indices.shape[1]
-        comparable = self.add_batch_size(reference, candidate)
-        if comparable is None:
+        finite = self._finite(reference, candidate)
+        if finite is None:
             return
+        logits = difference(reference.logits[finite], candidate.logits[finite])
+        self._logits += logits
+        self._note(len(ids), logits.largest)
+        self._scores += difference(reference.topk_scores[finite], candidate.topk_scores[finite])
+        if reference.probabilities is not None and candidate.probabilities is not None:
+            self._scores += difference(reference.probabilities[finite], candidate.probabilities[finite])
+        self._largest = max(self._largest, float(np.abs(reference.logits[finite]).max(initial=0.0)))
+        known = finite & ((candidate.topk_indices >= 0) & (candidate.topk_indices < len(self._labels))).all(axis=1)
         same_top1 = reference.topk_indices[:, 0] == candidate.topk_indices[:, 0]
         same_topk = (np.sort(reference.topk_indices) == np.sort(candidate.topk_indices)).all(1)
-        self._equal_top1 += int((same_top1 & comparable).sum())
-        self._equal_topk += int((same_topk & comparable).sum())
-        for row in np.flatnonzero(comparable & ~(same_top1 & same_topk)).tolist():
+        self._equal_top1 += int((same_top1 & known).sum())
+        self._equal_topk += int((same_topk & known).sum())
+        for row in np.flatnonzero(known & ~(same_top1 & same_topk)).tolist():
             self._flip(ids[row], reference.rows(row), candidate.rows(row))
 
-    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> Array | None:
-        """Compare all outputs of a batch, whose inputs are counted elsewhere, and note its size.
+    def add_batch_size(self, reference: Outputs, candidate: Outputs) -> None:
+        """Compare the answers to further inputs, or to the same in a batch of another size. They are not counted.
 
-        Returns:
-            ``(N,)`` bool: the rows in which everything is finite and every index is a class; ``None`` where an output
-            has another shape.
+        Where the logits of a row are larger than any before, so is what rounding does: its difference counts by as much
+        less.
         """
-        pairs = zip(Outputs._fields, reference, candidate, strict=True)
-        shapes = {name: other_shape(expected, found) for name, expected, found in pairs if expected is not None}
-        wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape]
-        if wrong:
-            self._shapes |= dict.fromkeys(wrong)
-            return None
-        finite = finite_rows(*reference, *candidate)
-        self._not_finite += int((~finite).sum())
-        self._inconsistent += int((~follows_logits(candidate) & finite).sum())
-        self._note(len(finite), reference.rows(finite), candidate.rows(finite))
-        indices = candidate.topk_indices
-        known: Array = finite & ((indices >= 0) & (indices < len(self._labels))).all(axis=1)
-        return known
+        finite = self._finite(reference, candidate)
+        if finite is None:
+            return
+        expected, found = reference.logits[finite], candidate.logits[finite]
+        sizes = np.abs(expected).max(axis=1, keepdims=True).astype(np.float64)
+        scale = self._largest / np.maximum(sizes, self._largest) if self._largest else np.ones_like(sizes)
+        self._note(len(finite), difference(expected * scale, found * scale).largest)
+
+    def add_own(self, answer: Outputs) -> None:
+        """Look at answers that are right where they follow from their own logits."""
+        self._inconsistent += int((~follows_logits(answer)).sum())
 
     def report(self) -> ParityReport:
         """What was found so far."""
+        tolerance, allowed = self._limits()
         return ParityReport(
             name=self._name,
             against=self._against,
             n=self._n,
             k=self._k,
             exact=self._exact,
-            tolerance=self._tolerance,
-            allowed_difference=self._tolerance * max(1.0, self._largest) if self._allowed is None else self._allowed,
+            tolerance=tolerance,
+            allowed_difference=allowed,
             max_abs_difference=self._logits.largest,
             mean_abs_difference=self._logits.mean,
             max_score_difference=self._scores.largest,
@@ -227,18 +238,31 @@ class Parity:
             inconsistent=self._inconsistent,
             not_finite=self._not_finite,
             shapes=tuple(self._shapes),
-            flips=tuple(self._flips),
+            flips=tuple(replace(flip, verdict=_verdict(flip.margin, tied, tolerance)) for flip, tied in self._flips),
         )
 
-    def _note(self, size: int, reference: Outputs, candidate: Outputs) -> None:
-        """Note the differences of the finite rows of a batch of that size."""
-        logits = difference(reference.logits, candidate.logits)
-        self._logits += logits
-        self._batches[size] = max(self._batches.get(size, 0.0), logits.largest)
-        self._scores += difference(reference.topk_scores, candidate.topk_scores)
-        if reference.probabilities is not None and candidate.probabilities is not None:
-            self._scores += difference(reference.probabilities, candidate.probabilities)
-        self._largest = max(self._largest, float(np.abs(reference.logits).max(initial=0.0)))
+    def _limits(self) -> tuple[float, float]:
+        """The margin on which a flip is excused, and the difference that passes."""
+        if self._share is not None:
+            return 2 * self._share * self._largest, self._share * self._largest
+        allowed = self._tolerance * max(1.0, self._largest) if self._allowed is None else self._allowed
+        return self._tolerance, allowed
+
+    def _finite(self, reference: Outputs, candidate: Outputs) -> Array | None:
+        """Which rows ``(N,)`` have neither NaN nor infinity; ``None`` where an output has another shape. Both count."""
+        pairs = zip(Outputs._fields, reference, candidate, strict=True)
+        shapes = {name: other_shape(expected, found) for name, expected, found in pairs if expected is not None}
+        wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape]
+        if wrong:
+            self._shapes |= dict.fromkeys(wrong)
+            return None
+        finite = finite_rows(*reference, *candidate)
+        self._not_finite += int((~finite).sum())
+        self._inconsistent += int((~follows_logits(candidate) & finite).sum())
+        return finite
+
+    def _note(self, size: int, largest: float) -> None:
+        self._batches[size] = max(self._batches.get(size, 0.0), largest)
 
     def _flip(self, sample: str, reference: Outputs, candidate: Outputs) -> None:
         """Note the flips of one row: of the best class, and of the set of the k best."""
@@ -250,13 +274,15 @@ class Parity:
         for kind, lost, gained in pairs:
             if lost != gained:
                 margin = float(reference.logits[lost].max() - reference.logits[gained].min())
-                verdict = "different"
-                if margin <= self._tolerance:
-                    verdict = "tie" if margin == 0 else "within tolerance"
-                elif candidate.logits[lost].max() == candidate.logits[gained].min():
-                    verdict = "rounded to a tie"
+                tied = bool(candidate.logits[lost].max() == candidate.logits[gained].min())
                 before, after = (tuple(self._labels[index] for index in indices) for indices in (lost, gained))
-                self._flips.append(Flip(sample, kind, before, after, margin, verdict))
+                self._flips.append((Flip(sample, kind, before, after, margin, "different"), tied))
+
+
+def _verdict(margin: float, tied: bool, tolerance: float) -> str:
+    if margin <= tolerance:
+        return "tie" if margin == 0 else "within tolerance"
+    return "rounded to a tie" if tied else "different"
 
 
 def follows_logits(outputs: Outputs) -> Array:
@@ -275,10 +301,15 @@ def follows_logits(outputs: Outputs) -> Array:
     return follows & _is_softmax(outputs, indices)
 
 
+def softmax_limit(largest: Any) -> Any:
+    """How far rounding moves a float32 softmax of logits, the largest of which is so large."""
+    return SOFTMAX + 4 * np.finfo(np.float32).eps * largest
+
+
 def _is_softmax(outputs: Outputs, indices: Array) -> Array:
     with np.errstate(invalid="ignore"):  # rows with infinity
         expected = softmax(outputs.logits.astype(np.float64), axis=1)
-        limits = SOFTMAX + 4 * np.finfo(np.float32).eps * np.abs(outputs.logits).max(axis=1, keepdims=True)
+        limits = softmax_limit(np.abs(outputs.logits).max(axis=1, keepdims=True))
         near = np.abs(outputs.topk_scores - np.take_along_axis(expected, indices, axis=1)) <= limits
         follows: Array = near.all(axis=1)
         if outputs.probabilities is not None:

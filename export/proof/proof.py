@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,23 @@ import torch
 
 from ...core.errors import InputError
 from ...core.progress import progress
-from ...metrics.equality import Difference, difference
+from ...metrics.equality import Difference, difference, finite_rows
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError
-from ..metadata import FEATURES, FLOAT32, Metadata
+from ..metadata import FLOAT32, Metadata
 from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, HeldOutImages
+from .made_up import made_up_inputs
+from .module import module_input, python_outputs
 from .parity import Parity, ParityReport
 from .reference import PYTHON, Recorder
-from .running import batch_sizes, run_file, unlike
+from .rounding import allowed_share
+from .running import batches_of, check_metadata, run_file, try_ties
 
 FEATURE_ROWS = 1024
-MODULE_IMAGES = 16
 FEATURE_TOLERANCE = 1e-2
 FEATURE_IMAGES = 8
 
@@ -48,20 +51,25 @@ class Proof:
 
 def prove(
     classifier: Classifier,
+    metadata: Metadata,
     models: Mapping[str, Model],
     held_out: HeldOut,
     batch_size: int,
-    tolerance: float,
+    tolerance: float | None,
     recorder: Recorder,
 ) -> dict[str, Proof]:
     """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
 
+    They are compared on a few made-up inputs too, which reach weights that no held-out input does; and what a file
+    makes of equal logits is tried where its last operators can be run alone.
+
     Args:
         classifier: The Python module.
+        metadata: What the files must say of themselves, their precision aside.
         models: The opened files, by their names in the bundle.
         held_out: Labelled inputs.
         batch_size: Images a run; of features, which are small, at least 1024 rows are run at once.
-        tolerance: See `ParityReport`.
+        tolerance: In logits, see `Parity`; ``None`` measures what rounding alone does, see `allowed_share`.
         recorder: Sees every batch, with the logits of the Python module and of the files in lower precision.
 
     Returns:
@@ -71,24 +79,25 @@ def prove(
         ParityError: A file differs beyond the tolerance; one in lower precision may differ, but must be finite.
         InputError: Not one input could be read.
     """
-    measured = {name: _Measured(name, model, tolerance) for name, model in models.items()}
-    metadata = next(iter(models.values())).metadata
+    check_metadata(models, metadata)
     size = max(batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(batch_size)
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
-        read = 0
-        for batch in held_out.batches(size):
+        batches = held_out.batches(size)
+        first = next(batches, None)
+        if first is None:
+            raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
+        share = None if tolerance is not None else allowed_share(classifier, metadata, first.inputs)
+        measured = [_Measured(name, model, tolerance or 0.0, share) for name, model in models.items()]
+        for batch in chain([first], batches):
             reference = python_outputs(classifier, metadata, batch.inputs)
-            if not read:
-                _try_batch_sizes(classifier, metadata, batch.inputs, reference, measured.values())
-            read += len(batch.ids)
-            answers = {name: one.add(batch, reference) for name, one in measured.items()}
-            rounded = {name: logits for name, logits in answers.items() if not measured[name].exact}
+            answers = {one.name: one.add(batch, reference) for one in measured}
+            rounded = {one.name: answers[one.name] for one in measured if not one.exact}
             recorder.add(batch, {PYTHON: reference.logits} | rounded)
+            if batch is first:
+                recorder.add_made_up(*_try_made_up(classifier, metadata, batch.inputs, measured))
             advance(len(batch.ids))
-    if not read:
-        raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
-    proofs = {name: one.proof(len(metadata.labels)) for name, one in measured.items()}
+    proofs = {one.name: one.proof(len(metadata.labels)) for one in measured}
     for proof in proofs.values():
         if not proof.parity.passed:
             raise ParityError(proof.parity.failure(), proof.parity)
@@ -98,9 +107,9 @@ def prove(
 class _Measured:
     """One file while it is compared."""
 
-    def __init__(self, name: str, model: Model, tolerance: float) -> None:
+    def __init__(self, name: str, model: Model, tolerance: float, share: float | None) -> None:
         self.name, self.model, self.exact = name, model, model.metadata.precision == FLOAT32
-        self.parity = Parity(name, model.metadata.labels, tolerance, exact=self.exact)
+        self.parity = Parity(name, model.metadata.labels, tolerance, share=share, exact=self.exact)
         self.ranks: list[Array] = []
 
     def add(self, batch: Batch, reference: Outputs) -> Array:
@@ -125,38 +134,25 @@ class _Measured:
         return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
 
 
-def _try_batch_sizes(
-    classifier: Classifier, metadata: Metadata, inputs: Array, reference: Outputs, measured: Iterable[_Measured]
-) -> None:
-    if len(inputs) == 1 and not metadata.encoded:  # a file must tell two inputs apart
-        other = unlike(inputs)
-        inputs, reference = (
-            np.concatenate([inputs, other]),
-            reference.joined(python_outputs(classifier, metadata, other)),
-        )
-    for one in measured:
-        for size in batch_sizes(one.model):
-            rows = np.arange(size) % len(inputs)
-            one.add_batch_size(inputs[rows], reference.rows(rows))
+def _try_made_up(
+    classifier: Classifier, metadata: Metadata, real: Array, measured: Iterable[_Measured]
+) -> tuple[Array, dict[str, Array]]:
+    """Try every size of batch, on real inputs and made-up ones, and equal logits.
 
-
-@torch.inference_mode()
-def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) -> Outputs:
-    """The Python module's answer to pixels uint8 ``(N, H, W, 3)`` or features ``(N, D)``.
-
-    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU; and of 16 images at
-    once twice as fast as of 64, whose activations are too large for its caches.
+    Returns:
+        The inputs whose answers are finite, and the logits by who answered, as `Recorder.add` takes them.
     """
-    tensor = _tensor(metadata, inputs)
-    parts = [classifier(part) for part in tensor.split(len(tensor) if metadata.head_only else MODULE_IMAGES)]
-    return Outputs.of(None if column[0] is None else torch.cat(column) for column in zip(*parts, strict=True))
-
-
-def _tensor(metadata: Metadata, inputs: Array) -> torch.Tensor:
-    tensor = torch.from_numpy(inputs)
-    if metadata.input_format == "float-nchw":
-        tensor = tensor.permute(0, 3, 1, 2)
-    return tensor.float() if metadata.input_format in ("float-nchw", FEATURES) else tensor
+    inputs = np.concatenate([real[:2], made_up_inputs(real)])
+    inputs = inputs[finite_rows(*python_outputs(classifier, metadata, inputs))]
+    reference = python_outputs(classifier, metadata, inputs)
+    logits = {PYTHON: reference.logits}
+    for one in measured:
+        for rows in batches_of(one.model, len(inputs)):
+            one.add_batch_size(inputs[rows], reference.rows(rows))
+        if not one.exact:
+            logits[one.name] = np.concatenate([run_file(one.name, one.model, row[None]).logits for row in inputs])
+        try_ties(one.name, one.model, one.parity)
+    return inputs, logits
 
 
 @torch.inference_mode()
@@ -177,7 +173,7 @@ def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldO
     found, largest = Difference(), 0.0
     for batch in dataclasses.replace(held_out, images=few, unreadable=[]).batches(FEATURE_IMAGES):
         expected = features[[row[sample] for sample in batch.ids]].float().numpy()
-        found += difference(expected, classifier.body(_tensor(metadata, batch.inputs)).numpy())
+        found += difference(expected, classifier.body(module_input(metadata, batch.inputs)).numpy())
         largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
     if not found.within(FEATURE_TOLERANCE * largest):
         broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""

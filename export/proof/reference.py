@@ -13,6 +13,7 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import DamagedFileError, InputError
+from ..metadata import Metadata
 from ..runtime import Array
 from .held_out import Batch
 
@@ -32,12 +33,19 @@ class Reference:
         answers: Logits ``(N, C)`` float32: those of the Python module as ``python``, those of each file in lower
             precision by its name.
         inputs: Some of the inputs themselves, by row: pixels uint8 ``(H, W, 3)`` or features ``(D,)``.
+        made_up: Further inputs ``(M, ...)`` that nobody took a picture of, see `made_up_inputs`; none in a bundle that
+            has none.
+        made_up_answers: Logits ``(M, C)`` to these, one by one, as `answers`.
+        metadata: What the exported files said of themselves; ``None`` in a bundle that does not know it.
     """
 
     ids: list[str]
     digests: list[str]
     answers: dict[str, Array]
     inputs: dict[int, Array]
+    made_up: Array
+    made_up_answers: dict[str, Array]
+    metadata: Metadata | None
 
     @cached_property
     def rows(self) -> dict[tuple[str, str], int]:
@@ -47,6 +55,11 @@ class Reference:
     def logits(self, name: str, rows: Sequence[int]) -> Array:
         """What a file in lower precision answered to these inputs, or the Python module for any other file."""
         return self.answers.get(name, self.answers[PYTHON])[rows]
+
+    def made_up_logits(self, name: str) -> Array:
+        """The same to the made-up inputs."""
+        found: Array = self.made_up_answers.get(name, self.made_up_answers[PYTHON])
+        return found
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -61,14 +74,17 @@ class Reference:
             raise InputError(f"{path}: not found, so there is nothing to compare with; export the bundle again")
         try:
             with safe_open(path, framework="np") as file:
-                ids, digests, row_of = _rows(file.metadata() or {})
+                about = file.metadata() or {}
+                ids, digests, row_of = _rows(about)
+                metadata = Metadata.from_strings(about, str(path)) if METADATA in about else None
             tensors = safetensors.numpy.load_file(path)
-            parts: dict[str, dict[str, Array]] = {"answers": {}, "inputs": {}}
+            parts: dict[str, dict[str, Array]] = {"answers": {}, "inputs": {}, "made_up": {}}
             for name, tensor in tensors.items():
                 kind, _, key = name.partition(":")
                 parts[kind][key] = tensor
             inputs = {row_of[key]: values for key, values in parts["inputs"].items()}
             count = len(parts["answers"][PYTHON])
+            made_up = parts["made_up"] or {"inputs": np.empty(0), PYTHON: np.empty(0)}
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path}: damaged ({error}); export the bundle again") from None
         if len(ids) != count:
@@ -76,7 +92,7 @@ class Reference:
                 f"{path}: {count} answers to inputs of {len(ids)} ids, which an earlier headsmith told apart by id "
                 "alone; export the bundle again"
             )
-        return cls(ids, digests, parts["answers"], inputs)
+        return cls(ids, digests, parts["answers"], inputs, made_up.pop("inputs"), made_up, metadata)
 
 
 def _rows(metadata: Mapping[str, str]) -> tuple[list[str], list[str], dict[str, int]]:
@@ -102,6 +118,7 @@ class Recorder:
         self._digests: list[str] = []
         self._answers: dict[str, list[Array]] = {}
         self._inputs: dict[int, Array] = {}
+        self._made_up: dict[str, Array] = {}
         self._every = -(-len(self._rows) // STORED)
 
     def add(self, batch: Batch, logits: Mapping[str, Array]) -> None:
@@ -118,12 +135,18 @@ class Recorder:
         for name, values in logits.items():
             self._answers.setdefault(name, []).append(values[picked])
 
-    def save(self, path: Path) -> None:
-        """Write the reference as safetensors."""
+    def add_made_up(self, inputs: Array, logits: Mapping[str, Array]) -> None:
+        """Keep inputs that were made up, and what was answered to them one by one."""
+        stored = inputs[: STORED_BYTES // max(1, inputs[:1].nbytes)]
+        self._made_up = {"inputs": stored} | {name: values[: len(stored)] for name, values in logits.items()}
+
+    def save(self, path: Path, metadata: Metadata) -> None:
+        """Write the reference as safetensors, with what the exported files must say of themselves."""
         tensors = {f"answers:{name}": np.concatenate(parts) for name, parts in self._answers.items()}
         tensors |= {f"inputs:{row}": np.ascontiguousarray(values) for row, values in self._inputs.items()}
+        tensors |= {f"made_up:{name}": np.ascontiguousarray(values) for name, values in self._made_up.items()}
         rows = json.dumps({"ids": self._ids, "digests": self._digests})
-        path.write_bytes(safetensors.numpy.save(tensors, {METADATA: rows}))
+        path.write_bytes(safetensors.numpy.save(tensors, {**metadata.to_strings(), METADATA: rows}))
 
 
 def digest(values: Array) -> str:

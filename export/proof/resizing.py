@@ -13,8 +13,9 @@ from ...models.resize import Resize
 from ..classifier import Classifier
 from ..metadata import Metadata
 from .held_out import HeldOutImages
+from .module import python_outputs
 from .parity import Parity, ParityReport
-from .proof import python_outputs
+from .rounding import MOST
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,12 @@ class Nearness:
 
 
 @torch.inference_mode()
-def compare_with_pil(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float) -> Nearness:
+def compare_with_pil(
+    classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float | None
+) -> Nearness:
     """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
     resize, behind = Resize(metadata.recipe), classifier.without_resize()
-    parity, pixels = Parity("resize inside", metadata.labels, tolerance), Difference()
+    parity, pixels = Parity("resize inside", metadata.labels, MOST if tolerance is None else tolerance), Difference()
     means: list[float] = []
     with progress("Comparing resizes", len(held_out), "images") as advance:
         for batch in held_out.batches(1):

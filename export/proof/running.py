@@ -1,12 +1,20 @@
-"""Files under proof: run whatever they answer, and at the sizes of batches that are tried."""
+"""Files under proof: run whatever they answer, at several sizes of batches, and on equal logits."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 
 import numpy as np
+from scipy.special import softmax
 
 from ...models.onnx_session import OrtErrors, short_reason
+from ..classifier import TOP_K
 from ..errors import ParityError
+from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs
+from .made_up import made_up_logits
+from .parity import Parity
 
-BATCH_SIZES = (1, 2, 7)
+BATCH_SIZES = (2, 7)
 FAILURES: tuple[type[Exception], ...] = (RuntimeError, ValueError, IndexError, *OrtErrors)
 
 
@@ -22,11 +30,41 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
         raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({short_reason(error)})") from None
 
 
-def unlike(inputs: Array) -> Array:
-    """As many other inputs ``(N, ...)``, each unlike the one in its place: pixels inverted, features negated."""
-    return ~inputs if inputs.dtype == np.uint8 else -inputs
+def batches_of(model: Model, count: int) -> Iterator[Array]:
+    """Which of so many inputs to run at once: each alone, then `BATCH_SIZES` of them, which a decoder does not take."""
+    yield from np.arange(count)[:, None]
+    for size in BATCH_SIZES if not model.metadata.encoded else ():
+        yield np.arange(size) % count
 
 
-def batch_sizes(model: Model) -> tuple[int, ...]:
-    """The sizes of batches that are tried: a file that decodes images takes one at a time."""
-    return (1,) if model.metadata.encoded else BATCH_SIZES
+def check_metadata(models: Mapping[str, Model], metadata: Metadata) -> None:
+    """Raise a `ParityError` for a file that says something else of itself, its precision and its writer aside."""
+    for name, model in models.items():
+        own = replace(model.metadata, precision=metadata.precision, version=metadata.version)
+        wrong = [field.name for field in fields(own) if getattr(own, field.name) != getattr(metadata, field.name)]
+        if wrong:
+            raise ParityError(
+                f"{name}: says other {' and '.join(wrong)} of itself than what was exported; export again"
+            )
+
+
+def try_ties(name: str, model: Model, parity: Parity) -> None:
+    """Look at what a file makes of made-up logits, where the operators behind its logits can be run alone.
+
+    Raises:
+        ParityError: Its top-k needs more than its logits.
+    """
+    logits = made_up_logits(len(model.metadata.labels))
+    try:
+        found = model.ranked(logits)
+    except FAILURES as error:
+        raise ParityError(f"{name}: its top-k does not follow from its logits alone ({short_reason(error)})") from None
+    if found is not None:
+        parity.add_own(found)
+
+
+def answer_to(logits: Array, *, probabilities: bool) -> Outputs:
+    """What follows from logits ``(N, C)``: of equal ones the lower index stands first."""
+    indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
+    shares = softmax(logits, axis=1)
+    return Outputs(logits, np.take_along_axis(shares, indices, axis=1), indices, shares if probabilities else None)

@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from ...core.environment import versions
 from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
-from ..classifier import TOP_K
 from ..errors import ParityError
 from ..metadata import FLOAT32, Metadata
 from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, held_out_features, held_out_images
+from .made_up import made_up_inputs
 from .parity import Parity, ParityReport
 from .reference import Reference, digest
-from .running import batch_sizes, run_file, unlike
+from .running import answer_to, batches_of, check_metadata, run_file, try_ties
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,8 @@ def verify(
         name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
     }
     metadata = next(iter(models.values())).metadata
+    if reference.metadata is not None:
+        check_metadata(models, reference.metadata)
     parities = {name: _parity(name, model, bundle.manifest["parity"][name]) for name, model in models.items()}
     asked = "probabilities" in bundle.manifest.get("outputs", ())
     met: set[tuple[str, str]] = set()
@@ -110,9 +111,14 @@ def verify(
         others |= {sample: None for sample, sha256 in keys if (sample, sha256) not in reference.rows}
         ids, places = [batch.ids[row] for row in same], [reference.rows[keys[row]] for row in same]
         for name, model in models.items() if same else ():
-            expected = _outputs(reference.logits(name, places), probabilities=asked and model.probabilities)
+            expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
             _compare(name, parities[name], ids, expected, batch.inputs[same], model)
         compared += len(same)
+    for name, model in models.items():
+        for values, logits in zip(reference.made_up, reference.made_up_logits(name), strict=True):
+            expected = answer_to(logits[None], probabilities=asked and model.probabilities)
+            parities[name].add_batch_size(expected, run_file(name, model, values[None]))
+        try_ties(name, model, parities[name])
     lost = {sample for sample, sha256 in reference.rows if (sample, sha256) not in met}
     changed = [sample for sample in others if sample in lost]
     where = str(bundle.path) if data is None else str(data)
@@ -135,7 +141,8 @@ def verify(
 def _parity(name: str, model: Model, exported: dict[str, Any]) -> Parity:
     labels = model.metadata.labels
     if model.metadata.precision == FLOAT32:
-        return Parity(name, labels, exported["tolerance"], against="the Python module at the export")
+        tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
+        return Parity(name, labels, tolerance, allowed=allowed, against="the Python module at the export")
     noise = exported["max_abs_difference"]
     return Parity(name, labels, noise, allowed=noise, against="it did at the export")
 
@@ -168,15 +175,7 @@ def _inputs(
 def _compare(name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model) -> None:
     parity.add(ids, expected, run_file(name, model, inputs))
     if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
-        other = unlike(inputs)
+        other = made_up_inputs(inputs)[:1]
         inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
-    for size in batch_sizes(model):
-        rows = np.resize(np.arange(len(inputs)), size)
+    for rows in batches_of(model, len(inputs)):
         parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))
-
-
-def _outputs(logits: Array, *, probabilities: bool) -> Outputs:
-    """What follows from logits ``(N, C)``: of equal ones the lower index stands first."""
-    indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
-    shares = softmax(logits, axis=1)
-    return Outputs(logits, np.take_along_axis(shares, indices, axis=1), indices, shares if probabilities else None)

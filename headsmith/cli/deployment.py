@@ -64,11 +64,12 @@ def export(
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Images a batch of the parity check.")] = 64,
     tolerance: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="In logits: a flip on a smaller margin is a tie, and no logit may differ by more (times the largest)."
+            help="In logits: no logit may differ by more (times the largest), flips on smaller margins are excused.",
+            show_default="30 times the rounding that float64 shows",
         ),
-    ] = 1e-3,
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a classifier as files, and prove that each answers as the Python module does."""

@@ -16,6 +16,7 @@ from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import GateError, ParityError, export_classifier, verify
+from headsmith.export.metadata import Metadata, identity
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.proof.reference import METADATA, Recorder, Reference
 from headsmith.trainer import FeatureSet, train
@@ -65,8 +66,10 @@ def replace_answers(bundle, change):
     reference = Reference.load(bundle)
     tensors = {f"answers:{name}": change(logits) for name, logits in reference.answers.items()}
     tensors |= {f"inputs:{row}": values for row, values in reference.inputs.items()}
+    tensors |= {"made_up:inputs": reference.made_up}
+    tensors |= {f"made_up:{name}": values for name, values in reference.made_up_answers.items()}
     rows = {"ids": reference.ids, "digests": reference.digests}
-    safetensors.numpy.save_file(tensors, path, {METADATA: json.dumps(rows)})
+    safetensors.numpy.save_file(tensors, path, {**reference.metadata.to_strings(), METADATA: json.dumps(rows)})
     list_hash(path)
 
 
@@ -301,7 +304,8 @@ def test_what_a_bundle_carries_is_bounded(tmp_path):
         rows = np.arange(start, min(start + 64, 600))
         values = np.repeat(rows.astype(np.float32)[:, None], 300_000, axis=1)  # 1.2 MB each
         recorder.add(Batch(values, rows, [str(row) for row in rows]), {"python": values[:, :3]})
-    recorder.save(tmp_path / "reference.safetensors")
+    about = Metadata(("a", "b", "c"), "features", None, identity(None, 300_000), "feature set")
+    recorder.save(tmp_path / "reference.safetensors", about)
     reference = Reference.load(tmp_path)
     assert len(reference.digests) == len(reference.answers["python"]) == 256
     assert reference.ids[:: len(reference.ids) - 1] == ["0", "599"]

@@ -1,0 +1,29 @@
+"""The Python module beside which files are proved: how it is fed, and what it answers."""
+
+import torch
+
+from ..classifier import Classifier
+from ..metadata import FEATURES, Metadata
+from ..runtime import Array, Outputs
+
+IMAGES = 16
+
+
+@torch.inference_mode()
+def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) -> Outputs:
+    """The Python module's answer to pixels uint8 ``(N, H, W, 3)`` or features ``(N, D)``.
+
+    Pixels stay channels-last in memory, which torch computes two to four times faster on a CPU; and of 16 images at
+    once twice as fast as of 64, whose activations are too large for its caches.
+    """
+    tensor = module_input(metadata, inputs)
+    parts = [classifier(part) for part in tensor.split(len(tensor) if metadata.head_only else IMAGES)]
+    return Outputs.of(None if column[0] is None else torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def module_input(metadata: Metadata, inputs: Array) -> torch.Tensor:
+    """Inputs in the layout and dtype that the module takes."""
+    tensor = torch.from_numpy(inputs)
+    if metadata.input_format == "float-nchw":
+        tensor = tensor.permute(0, 3, 1, 2)
+    return tensor.float() if metadata.input_format in ("float-nchw", FEATURES) else tensor
