@@ -51,6 +51,10 @@ class OnnxModel(Model):
         import onnx
 
         whole = onnx.load(self.path, load_external_data=False)
+        for tensor in whole.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= 1:
+                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(self.path.parent))
+                tensor.data_location = onnx.TensorProto.DEFAULT
         part = onnx.utils.Extractor(whole).extract_model(["logits"], self._outputs[1:])
         session = open_session(part.SerializeToString(), "cpu", 1, name=f"{self.path}: top-k")
         return Outputs(logits, *SessionRunner(session, "cpu").run(self._outputs[1:], {"logits": logits}))

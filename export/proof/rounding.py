@@ -5,7 +5,6 @@ import copy
 import numpy as np
 import torch
 
-from ...models.onnx_backbone import OnnxNetwork
 from ..classifier import Classifier
 from ..metadata import Metadata
 from ..runtime import Array
@@ -34,7 +33,7 @@ def allowed_share(classifier: Classifier, metadata: Metadata, inputs: Array) -> 
         inputs: Pixels uint8 ``(N, H, W, 3)``, or features ``(N, D)``.
     """
     least = RESIZED if metadata.resize else FLOOR
-    if any(isinstance(part, OnnxNetwork) for part in classifier.modules()):
+    if not metadata.head_only and _runs_a_graph(classifier):
         return max(least, FOREIGN)
     some = inputs if metadata.head_only else inputs[:IMAGES]
     single = python_outputs(classifier, metadata, some).logits
@@ -43,3 +42,9 @@ def allowed_share(classifier: Classifier, metadata: Metadata, inputs: Array) -> 
     largest = np.abs(single).max()
     noise = np.abs(single - double.numpy()).max() / largest if largest else 0.0
     return float(np.clip(FACTOR * noise, least, MOST)) if np.isfinite(noise) else least
+
+
+def _runs_a_graph(classifier: Classifier) -> bool:
+    from ...models.onnx_backbone import OnnxNetwork  # a head alone does without
+
+    return any(isinstance(part, OnnxNetwork) for part in classifier.modules())
