@@ -1,6 +1,7 @@
 """Measure classifiers as they are deployed: accuracy with its uncertainty, and speed."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from ..core.errors import InputError, keeping
 from ..core.files import read_json
 from ..export.bundle.bundle import MANIFEST, Bundle
 from ..export.bundle.hub import HUB, local_folder
+from ..export.bundle.manifest_shape import check_manifest
 from ..export.formats.formats import checked_threads
 from .data import open_data, part_trained_on
 from .metrics.summary import KS
@@ -16,6 +18,7 @@ from .result import EvalResult, FailedModel
 from .results import HeldOutRecord, Results, ResultsFolder, load_results
 from .timing import CHEAP, THOROUGH, time_together
 from .zoo import Candidate, find_candidates
+from .zoo.manifest import Row
 from .zoo.rows import expand
 
 
@@ -101,11 +104,11 @@ def evaluate_classifiers(
     )
     options.check()
     sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
-    names = [source.source if isinstance(source, Bundle) else source for source in sources]
+    rows = expand([source.source if isinstance(source, Bundle) else source for source in sources])
     asked: dict[str, Any] = {"preprocessing": preprocessing, "labels": labels, "background": background}
-    candidates = find_candidates(names, **asked, output=output, checkpoint=checkpoint)
+    candidates = find_candidates(rows, **asked, output=output, checkpoint=checkpoint)
     columns = {"image_column": image_column, "label_column": label_column}
-    part = part_trained_on(data, _manifests(names), **columns) if truth is None else False
+    part = part_trained_on(data, _manifests(rows), **columns) if truth is None else False
     held_out = open_data(data, truth=truth, class_ids=class_ids, group_column=group_column, **columns, part=part)
     record = HeldOutRecord(
         name=held_out.name,
@@ -127,8 +130,7 @@ def evaluate_classifiers(
                 untimed.append((candidate, one))
     failed = [one for one in found if isinstance(one, FailedModel)]
     if len(failed) < len(found) or folder.begun:
-        for one in failed:
-            folder.fail(one)
+        folder.fail(failed)
         folder.rank()
     with keeping(lambda: _kept(found, folder)):
         time_together(untimed, held_out, folder, THOROUGH if speed else CHEAP)
@@ -142,11 +144,17 @@ def _kept(found: Sequence[EvalResult | FailedModel], folder: ResultsFolder) -> s
     return f"{folder.path} keeps the results of {count} classifiers; the same command goes on from there" * bool(count)
 
 
-def _manifests(sources: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """The manifests of the bundles among them."""
-    rows = expand(sources)
-    folders = [local_folder(row.source) if row.source.startswith(HUB) else row.folder / row.source for row in rows]
-    return [read_json(path / MANIFEST) for path in folders if (path / MANIFEST).is_file()]
+def _manifests(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The manifests of the bundles among them; what is wrong with one is told when its turn has come."""
+    found = []
+    for row in rows:
+        with suppress(InputError):
+            folder = local_folder(row.source) if row.source.startswith(HUB) else row.folder / row.source
+            if (folder / MANIFEST).is_file():
+                manifest = read_json(folder / MANIFEST)
+                check_manifest(manifest, str(folder / MANIFEST))
+                found.append(manifest)
+    return found
 
 
 def _folder(data: str | Path) -> Path:

@@ -1,5 +1,6 @@
 """The folder of results, into which several evaluations may write at once."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ class ResultsFolder:
         if not any(
             row.get("key") == key and not row.get("error") for row in rows
         ):  # it died before its row was written
-            self._put(result_row(result))
+            self._put([result_row(result)])
         return result
 
     def name_for(self, model: str, key: str) -> str:
@@ -96,21 +97,21 @@ class ResultsFolder:
                 labels = predictions.scores.labels
                 np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
             write_record(temporary / RESULT, result)
-        self._put(result_row(result))
+        self._put([result_row(result)])
 
     def update(self, result: EvalResult) -> None:
         """Write a result of which more is known now; its predictions stay."""
         write_record(self.path / MODELS / result.key / RESULT, result)
-        self._put(result_row(result))
+        self._put([result_row(result)])
 
     def has_logits(self, key: str) -> bool:
         """Whether all logits were kept of what was measured under a key."""
         return (self.path / MODELS / key / LOGITS).is_file()
 
-    def fail(self, failed: FailedModel) -> None:
-        """Keep the reason why a classifier could not be measured; the next evaluation tries again."""
+    def fail(self, failed: Sequence[FailedModel]) -> None:
+        """Keep the reasons why classifiers could not be measured; the next evaluation tries again."""
         self._begin()
-        self._put(failed_row(failed))
+        self._put([failed_row(one) for one in failed])
 
     def rank(self) -> None:
         """Write into the table which classifiers are tied with the best."""
@@ -126,23 +127,28 @@ class ResultsFolder:
             ]
             write_table(self.path / TABLE, rows)
 
-    def _put(self, row: dict[str, Any]) -> None:
-        """Add a row, or replace the one of the same key, or of the same classifier where it had failed.
+    def _put(self, new: Sequence[dict[str, Any]]) -> None:
+        """Add rows, or replace those of the same key, or of the same classifier where it had failed.
 
         Columns that this version does not know stay as they are.
         """
         with self._lock:
             rows: list[dict[str, Any]] = list(read_table(self.path / TABLE))
-            same = [
-                index
-                for index, old in enumerate(rows)
-                if old.get("key") == row["key"] or (old.get("error") and old["model"] == row["model"])
-            ]
-            if same:
-                stay = () if row.get("error") else RANKING
-                row = {
-                    name: value for name, value in rows[same[0]].items() if name in stay or name not in COLUMNS
-                } | row
-            kept = [old for index, old in enumerate(rows) if index not in same]
-            kept.insert(same[0] if same else len(kept), row)
-            write_table(self.path / TABLE, kept)
+            for row in new:
+                rows = _with(rows, row)
+            write_table(self.path / TABLE, rows)
+
+
+def _with(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows with one more, or with one in the place of what it replaces."""
+    same = [
+        index
+        for index, old in enumerate(rows)
+        if old.get("key") == row["key"] or (old.get("error") and old["model"] == row["model"])
+    ]
+    if same:
+        stay = () if row.get("error") else RANKING
+        row = {name: value for name, value in rows[same[0]].items() if name in stay or name not in COLUMNS} | row
+    kept = [old for index, old in enumerate(rows) if index not in same]
+    kept.insert(same[0] if same else len(kept), row)
+    return kept

@@ -28,7 +28,7 @@ SAID = ("preprocessing", "labels", "background", "output")
 
 
 def find_candidates(
-    sources: Sequence[str | Path],
+    sources: Sequence[str | Path | Row],
     *,
     preprocessing: str | Path | None = None,
     labels: str | Path | None = None,
@@ -42,7 +42,7 @@ def find_candidates(
         sources: Each a bundle; an ONNX, TorchScript or ``.pt2`` file; a folder of such; ``hf:USER/REPO``; ``lite0``;
             ``timm:NAME`` or ``torchvision:NAME[/WEIGHTS]``, also as a pattern (``timm:resnet*``), which are exported
             to ONNX and kept in a cache; a zoo in YAML (see `headsmith.evaluate.zoo.manifest`), or ``zoo:NAME``, one
-            that headsmith brings.
+            that headsmith brings; or a row of one.
         preprocessing: YAML file with the recipe of ONNX files that do not say it.
         labels: Of such files: a text file with a name a line in the order of the outputs, or timm's name of a set
             of classes, as ``imagenet-1k``.

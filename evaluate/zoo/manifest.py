@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import models
 from ...core.errors import InputError, near
+from ...core.printable import printable
 from ...core.yaml_file import read_yaml
 from .candidate import Published
 
@@ -21,6 +22,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "labels": (list, str),
     "published": (dict,),
 }
+LONGEST = 60
 PUBLISHED = tuple(field.name for field in fields(Published))
 
 
@@ -72,13 +74,17 @@ def read_manifest(path: str | Path) -> list[Row]:
     """
     values = _mapping(read_yaml(path), str(path), TOP)
     if not isinstance(values.get("models"), list) or not values["models"]:
-        raise InputError(f"{path}: models holds {values.get('models')!r}, expected a list of rows such as - id: NAME")
+        found = _short(values.get("models"))
+        raise InputError(f"{path}: models holds {found}, expected a list of rows such as - id: NAME")
     folder = _folder(Path(path), values.get("package"))
     rows = [_row(row, f"{path}: model {number}", folder) for number, row in enumerate(values["models"], 1)]
-    ids = [row.id for row in rows]
-    twice = next((name for name in ids if ids.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{path}: id {twice!r} stands {ids.count(twice)} times; expected every id once")
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        if first.setdefault(row.id, number) != number:
+            raise InputError(
+                f"{path}: model {number} ({printable(row.id)}): id stands at model {first[row.id]} too; expected every "
+                "id once"
+            )
     return rows
 
 
@@ -90,13 +96,17 @@ def known_files() -> Mapping[str, Row]:
 
 def _row(values: Any, where: str, folder: Path) -> Row:
     values = _mapping(values, where, KEYS)
-    where = f"{where} ({values.get('id', '?')})"
+    where = f"{where} ({printable(str(values.get('id', '?'))[:LONGEST])})"
     for key, value in values.items():
         kinds = KINDS.get(key, (str,))
         if not isinstance(value, kinds) or isinstance(value, bool):
             expected = " or ".join(kind.__name__ for kind in kinds)
-            raise InputError(f"{where}: {key} holds {value!r}, expected {expected}")
-    lacking = [key for key in ("id", "source") if key not in values]
+            raise InputError(f"{where}: {key} holds {_short(value)}, expected {expected}")
+    labels = values.get("labels")
+    wrong = [label for label in labels if isinstance(label, list | dict)] if isinstance(labels, list) else []
+    if wrong:
+        raise InputError(f"{where}: labels holds {_short(wrong[0])}, expected a list of names")
+    lacking = [key for key in ("id", "source") if not values.get(key)]
     if lacking:
         raise InputError(f"{where}: {' and '.join(lacking)} missing")
     published = values.pop("published", None)
@@ -106,9 +116,9 @@ def _row(values: Any, where: str, folder: Path) -> Row:
 def _published(values: Any, where: str) -> Published:
     values = {"top5": None} | _mapping(values, where, PUBLISHED)
     numbers = [values.get("top1"), values["top5"]]
-    right = [isinstance(number, int | float) and 0 <= number <= 100 for number in numbers]
+    right = [type(number) in (int, float) and 0 <= number <= 100 for number in numbers]
     if not (right[0] and (right[1] or numbers[1] is None) and isinstance(values.get("source"), str)):
-        raise InputError(f"{where}: {values} found, expected top1 and top5 in per cent, and their source")
+        raise InputError(f"{where}: {_short(values)} found, expected top1 and top5 in per cent, and their source")
     return Published(**values)
 
 
@@ -117,14 +127,24 @@ def _mapping(values: Any, where: str, known: tuple[str, ...]) -> dict[str, Any]:
         raise InputError(f"{where}: holds {type(values).__name__}, expected keys such as {known[0]}")
     for key in values:
         if key not in known:
-            raise InputError(f"{where}: {key} is not known; expected some of {', '.join(known)}{near(str(key), known)}")
+            raise InputError(
+                f"{where}: {printable(key[:LONGEST])} is not known; expected some of {', '.join(known)}"
+                f"{near(key, known)}"
+            )
     return dict(values)
 
 
 def _folder(path: Path, package: Any) -> Path:
     if package is None:
         return path.parent
-    found = importlib.util.find_spec(str(package)) if str(package).isidentifier() else None
+    known = isinstance(package, str) and package.isidentifier() and package != "__main__"
+    found = importlib.util.find_spec(package) if known else None
     if found is None or not found.submodule_search_locations:
-        raise InputError(f"{path}: package {package!r} is not installed")
+        raise InputError(f"{path}: package {_short(package)} is not installed")
     return Path(found.submodule_search_locations[0])
+
+
+def _short(value: Any) -> str:
+    """A value of the file, short and printable."""
+    text = repr(value)
+    return printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")

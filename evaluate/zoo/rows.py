@@ -16,16 +16,16 @@ ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"
 SUFFIXES = {Path(entry.file).suffix for entry in FORMATS.values()} - {".safetensors"}
 
 
-def expand(sources: Sequence[str | Path]) -> list[Row]:
+def expand(sources: Sequence[str | Path | Row]) -> list[Row]:
     """Rows in the order given; those of a folder and of a pattern by name.
 
     Args:
-        sources: See `headsmith.evaluate.zoo.find_candidates`.
+        sources: See `headsmith.evaluate.zoo.find_candidates`; rows are taken as they are.
 
     Raises:
         InputError: A source that names nothing, or one that is named twice.
     """
-    rows = [row for source in sources for row in _rows(str(source))]
+    rows = [row for one in sources for row in ([one] if isinstance(one, Row) else _rows(str(one)))]
     count = Counter(row.id for row in rows)
     rows = [row if count[row.id] == 1 else replace(row, id=row.source) for row in rows]
     name, most = Counter(row.id for row in rows).most_common(1)[0] if rows else ("", 0)

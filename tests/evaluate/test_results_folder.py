@@ -77,7 +77,7 @@ def test_the_table_and_the_frame(tmp_path):
     folder = ResultsFolder(tmp_path, DATA)
     for name, seed, strength in (("weak", 1, 0.2), ("strong", 2, 4.0), ("close", 3, 3.8)):
         folder.add(*made_up(name, seed, strength))
-    folder.fail(FailedModel("broken", "broken.onnx", "no logits", "broken"))
+    folder.fail([FailedModel("broken", "broken.onnx", "no logits", "broken")])
     folder.rank()
     frame = load_results(tmp_path).frame().set_index("model")
     assert [frame.index.name, *frame.columns][: len(TIMM)] == TIMM
@@ -91,7 +91,7 @@ def test_the_table_and_the_frame(tmp_path):
 
 def test_a_failed_model_is_replaced_when_it_succeeds(tmp_path):
     folder = ResultsFolder(tmp_path, DATA)
-    folder.fail(FailedModel("a", "a.onnx", "no room", ""))
+    folder.fail([FailedModel("a", "a.onnx", "no room", "")])
     folder.add(*made_up("a", 1))
     (row,) = rows_of(tmp_path)
     assert (row["model"], row["error"]) == ("a", "")
@@ -142,7 +142,7 @@ def test_a_table_of_an_older_version_keeps_every_value(tmp_path):
 def test_columns_that_somebody_added_stay(tmp_path):
     folder = ResultsFolder(tmp_path, DATA)
     result, predictions = made_up("a", 1)
-    folder.fail(FailedModel("a", "a.onnx", "no room", ""))
+    folder.fail([FailedModel("a", "a.onnx", "no room", "")])
     table = tmp_path / "results.csv"
     heading, row = table.read_text().splitlines()
     table.write_text(f"{heading},my_note\n{row},try again\n")
@@ -155,7 +155,7 @@ def test_columns_that_somebody_added_stay(tmp_path):
 
 
 def test_another_held_out_set_needs_another_folder(tmp_path):
-    ResultsFolder(tmp_path, DATA).fail(FailedModel("a", "a.onnx", "no room", ""))
+    ResultsFolder(tmp_path, DATA).fail([FailedModel("a", "a.onnx", "no room", "")])
     other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
     with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another `out`"):
         ResultsFolder(tmp_path, other)

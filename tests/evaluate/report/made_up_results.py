@@ -96,7 +96,7 @@ def made_up_results(
         predictions = Predictions(ids, score_rows(logits[model.name], labels, several=several), groups)
         folder.add(result(model, number, predictions, class_names), predictions)
     for one in failed:
-        folder.fail(one)
+        folder.fail([one])
     folder.rank()
     return logits
 
