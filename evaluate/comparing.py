@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.cells import cell
 from ..core.errors import InputError
 from ..core.files import new_file
 from .metrics.row_scores import Array
@@ -201,4 +202,4 @@ def _write_flips(path: Path, flips: Sequence[Flip]) -> None:
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(Flip.__annotations__), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(vars(flip) for flip in flips)
+        writer.writerows({name: cell(value) for name, value in vars(flip).items()} for flip in flips)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...core.errors import DamagedFileError
-from ...core.files import new_file
+from ...core.errors import DamagedFileError, InputError
+from ...core.files import new_file, regular_file
+from ...core.printable import printable
 from ..metrics import RowScores
 
 LISTS = ("topk_indices", "topk_scores", "topk_logits")
@@ -22,6 +23,7 @@ PLAIN = {
     "sum_of_squares": "squares",
 }
 ABOUT = b"headsmith.predictions"
+FLOATS, LONGEST = ("topk_scores", "topk_logits", "log_probabilities", "squares"), 200
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Predictions:
             DamagedFileError: Not such a file.
         """
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(pa.BufferReader(regular_file(path).read_bytes()))
+            table.validate(full=True)
             about = json.loads(table.schema.metadata[ABOUT])
             scores = RowScores(
                 **{field: table[name].to_numpy() for name, field in PLAIN.items()},
@@ -76,10 +79,15 @@ class Predictions:
                 num_logits=about["num_logits"],
                 several=about["several"],
             )
-        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise DamagedFileError(f"{path}: cannot be read as predictions ({error}); evaluate again") from None
-        groups = None if table["group"].null_count else table["group"].to_pylist()
-        return cls(table["id"].to_pylist(), scores, groups)
+            groups = None if table["group"].null_count else table["group"].cast(pa.string()).to_pylist()
+            ids = table["id"].cast(pa.string()).to_pylist()
+            _check(scores, ids)
+        except InputError:
+            raise
+        except (OSError, pa.ArrowException, LookupError, TypeError, ValueError, RecursionError) as error:
+            reason = printable(" ".join(str(error).split())[:LONGEST])
+            raise DamagedFileError(f"{path}: cannot be read as predictions ({reason}); evaluate again") from None
+        return cls(ids, scores, groups)
 
 
 def _lists(values: np.ndarray[Any, Any]) -> pa.Array:
@@ -95,3 +103,24 @@ def _matrix(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 def same_rows(parts: Sequence[Predictions]) -> bool:
     """Whether all are answers to the same inputs in the same order."""
     return all(part.ids == parts[0].ids for part in parts)
+
+
+def _check(scores: RowScores, ids: Sequence[str | None]) -> None:
+    """Raise a `ValueError` for columns that contradict each other."""
+    if None in ids or not ids:
+        raise ValueError("id: found rows without one, expected one a row")
+    for name, column in vars(scores).items():
+        if not isinstance(column, np.ndarray):
+            continue
+        kind = "f" if name in FLOATS else "iu"
+        if column.dtype.kind not in kind:
+            raise ValueError(f"{name}: found {column.dtype}, expected {'numbers' if kind == 'f' else 'whole numbers'}")
+    if type(scores.num_logits) is not int or type(scores.several) is not bool:
+        raise ValueError(f"{ABOUT.decode()}: found {scores.num_logits!r} classes, expected a whole number")
+    for name, low in (("labels", 0), ("topk_indices", -1), ("classes", 0), ("ranks", 0)):
+        column = getattr(scores, name)
+        if not ((column >= low) & (column <= scores.num_logits - (name != "ranks"))).all():
+            raise ValueError(f"{name}: found classes outside of 0..{scores.num_logits - 1}")
+    shapes = {getattr(scores, name).shape for name in LISTS}
+    if len(shapes) != 1 or not 1 <= next(iter(shapes))[1] <= scores.num_logits:
+        raise ValueError(f"{', '.join(LISTS)}: found lists of other lengths")

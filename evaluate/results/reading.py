@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from ...core.errors import InputError
+from ...core.cells import text_of
+from ...core.errors import DamagedFileError, InputError, near
+from ...core.printable import printable
 from ...core.records import read_record
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 TABLE, DATA, MODELS, RESULT, PREDICTIONS = "results.csv", "data.json", "models", "result.json", "predictions.parquet"
 LOCK, LOGITS = ".lock", "logits.npz"
+LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -68,18 +71,23 @@ class Results:
         return iter(self.models)
 
     def __getitem__(self, which: int | str) -> EvalResult:
-        """A result by its place, or by the name or key of its model.
+        """A result by its place, by the name or key of its model, or by what was given to `evaluate_classifiers`.
 
         Raises:
-            InputError: No such model.
+            InputError: No such model, or several.
         """
         if isinstance(which, int):
             return self.models[which]
-        for result in self.models:
-            if which in (result.model, result.key):
-                return result
-        names = ", ".join(result.model for result in self.models) or "none"
-        raise InputError(f"{self.path}: holds no model {which!r}; it holds {names}")
+        known = [result for result in self.models if which in (result.model, result.key)]
+        known = known or [result for result in self.models if _is_source(which, result.source)]
+        known = known or [result for result in self.models if _is_source(Path(which).name, result.source)]
+        if len(known) == 1:
+            return known[0]
+        names = ", ".join(printable(result.model) for result in known or self.models) or "none"
+        if known:
+            raise InputError(f"{self.path}: {which!r} could be {names}; name one of these")
+        hint = near(which, [name for result in self.models for name in (result.model, result.source)])
+        raise InputError(f"{self.path}: holds no model {which!r}; it holds {names}{hint}")
 
     def predictions(self, which: int | str) -> Predictions:
         """What a classifier answered to each input; read when it is asked for.
@@ -87,7 +95,15 @@ class Results:
         Raises:
             DamagedFileError: The file cannot be read.
         """
-        return Predictions.read(self.path / MODELS / self[which].key / PREDICTIONS)
+        result = self[which]
+        path = self.path / MODELS / result.key / PREDICTIONS
+        found = Predictions.read(path)
+        if (len(found.ids), found.scores.num_logits) != (result.n, len(result.labels)):
+            raise DamagedFileError(
+                f"{path}: {len(found.ids)} rows of {found.scores.num_logits} classes, its {RESULT} says {result.n} of "
+                f"{len(result.labels)}; evaluate again"
+            )
+        return found
 
     def correct(self, k: int = 1) -> dict[str, Any]:
         """For each classifier ``(N,)`` bool, whether the right class is among the k best; the best classifier first.
@@ -108,7 +124,8 @@ class Results:
         """``results.csv`` as a pandas frame."""
         import pandas as pd
 
-        return pd.read_csv(self.path / TABLE)
+        frame = pd.read_csv(self.path / TABLE)
+        return frame.map(lambda value: text_of(value) if isinstance(value, str) else value)
 
     def image(self, sample: str) -> Image.Image:
         """The image with an id, upright 8-bit RGB, as long as the held-out images lie where they were.
@@ -125,22 +142,60 @@ class Results:
         return open_data(**self.data.source)
 
 
+def _is_source(which: str, source: str) -> bool:
+    """Whether a name means what was evaluated: the same words, the same path, or the last part of it."""
+    return which in (source, Path(source).name, Path(source).stem) or Path(which).absolute() == Path(source).absolute()
+
+
+def results_folders(folder: Path) -> list[Path]:
+    """The results folders at a path: itself, or those in it, up to two levels deep."""
+    patterns = (DATA, f"*/{DATA}", f"*/*/{DATA}")
+    found = (
+        sorted(file.parent for file in folder.glob(pattern) if _holds_results(file.parent)) for pattern in patterns
+    )
+    return next((folders for folders in found if folders), [])
+
+
+def _holds_results(folder: Path) -> bool:
+    return (folder / TABLE).exists() or (folder / MODELS).exists()
+
+
 def load_results(folder: str | Path) -> Results:
     """Read a results folder; predictions and images are read when they are asked for.
 
+    Args:
+        folder: The folder, or one that holds it and no other.
+
     Raises:
-        InputError: No such folder, or something in it is damaged.
+        InputError: No such folder, several, or something in it is damaged.
     """
     path = Path(folder)
+    inside = [] if (path / DATA).is_file() else results_folders(path)
+    if len(inside) > 1:
+        listed = ", ".join(str(one) for one in inside[:LISTED]) + ", ..." * (len(inside) > LISTED)
+        raise InputError(f"{path}: holds {len(inside)} results folders, expected one; name one of {listed}")
+    path = inside[0] if inside else path
     if not (path / DATA).is_file():
         raise InputError(f"{path}: holds no results (no {DATA} in it); `headsmith evaluate --out {path}` makes them")
     data = read_record(path / DATA, HeldOutRecord)
     keys = sorted(found.parent.name for found in path.glob(f"{MODELS}/*/{RESULT}"))
     models = [read_record(path / MODELS / key / RESULT, EvalResult) for key in keys]
+    for key, result in zip(keys, models, strict=True):
+        _check(result, key, data, path / MODELS / key / RESULT)
     models.sort(key=lambda result: (-(result.top1.value if result.top1 else 0), result.model))
     failed = [
-        FailedModel(row["model"], row["source"], row["error"], row["key"])
+        FailedModel(row["model"], row.get("source", ""), row["error"], row.get("key", ""))
         for row in read_table(path / TABLE)
         if row.get("error")
     ]
     return Results(path, data, tuple(models), tuple(failed))
+
+
+def _check(result: EvalResult, key: str, data: HeldOutRecord, path: Path) -> None:
+    """Refuse a result that is not of this folder."""
+    for field, found, expected in (
+        ("key", result.key, key),
+        ("labels", result.labels[: len(data.class_names)], data.class_names),
+    ):
+        if found != expected:
+            raise DamagedFileError(f"{path}: {field}: not that of the folder; evaluate again into another --out")

@@ -1,12 +1,15 @@
 """``results.csv``: a row a classifier, timm's columns first."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.cells import cell, text_of
 from ...core.errors import DamagedFileError
 from ...core.files import new_file
+from ...core.text_file import read_text
 from ..metrics import Summary
 from ..result import EvalResult, FailedModel
 
@@ -103,14 +106,19 @@ def read_table(path: Path) -> list[dict[str, str]]:
     Raises:
         DamagedFileError: Not a table of results.
     """
-    if not path.is_file():
+    if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
-    if "model" not in (reader.fieldnames or ()) or any(None in row or None in row.values() for row in rows):
-        raise DamagedFileError(f"{path}: not a table of results (no column `model`, or rows of other lengths); move it")
-    return rows
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        rows, columns = list(reader), reader.fieldnames or ()
+    except csv.Error as error:
+        raise DamagedFileError(f"{path}: after line {reader.line_num}: not a table of results ({error}); move it") from None
+    if "model" not in columns:
+        raise DamagedFileError(f"{path}: not a table of results (no column `model`); move it")
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise DamagedFileError(f"{path}: row {number}: other than {len(columns)} cells found; move it")
+    return [{name: text_of(text) for name, text in row.items()} for row in rows]
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -122,7 +130,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [*COLUMNS, *further], restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
 def _percent(summary: Summary) -> Row:

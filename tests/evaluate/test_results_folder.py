@@ -3,6 +3,8 @@
 import csv
 import json
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,3 +183,85 @@ def test_damaged_files_are_named(tmp_path):
     (tmp_path / "results.csv").write_text("a,b\n1,2,3\n")
     with pytest.raises(InputError, match=r"results\.csv: not a table of results"):
         folder.rank()
+
+
+def test_a_folder_of_one_results_folder_is_opened_and_one_of_several_lists_them(tmp_path):
+    for name in ("photos-test", "nested/drawings-test"):
+        ResultsFolder(tmp_path / name, DATA).add(*made_up("a", 1))
+    assert load_results(tmp_path / "nested").path == tmp_path / "nested" / "drawings-test"
+    assert load_results(tmp_path).path == tmp_path / "photos-test"
+    ResultsFolder(tmp_path / "other", DATA).add(*made_up("a", 1))
+    with pytest.raises(InputError, match=r"holds 2 results folders, expected one; name one of .*other, .*photos-test"):
+        load_results(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "data.json").write_text("{}")
+    with pytest.raises(InputError, match="name: missing, expected text"):
+        load_results(tmp_path / "empty")
+
+
+def test_a_model_is_found_by_what_was_evaluated(tmp_path):
+    for name, source, seed in (("photos", "bundles/photos", 1), ("lite0", "lite0", 2), ("x", "timm:resnet18", 3)):
+        result, predictions = made_up(name, seed)
+        ResultsFolder(tmp_path, DATA).add(replace(result, source=source), predictions)
+    found = load_results(tmp_path)
+    for which in ("photos", "bundles/photos", "./bundles/photos/", Path("bundles/photos").absolute()):
+        assert found[str(which)].model == "photos"
+    assert found["timm:resnet18"].model == "x"
+    with pytest.raises(InputError, match=r"no model 'bundles/potos'; it holds .*; did you mean bundles/photos"):
+        found["bundles/potos"]
+
+
+def test_names_that_a_spreadsheet_would_run_are_text_and_read_back(tmp_path):
+    names = ["=cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=quoted", "-5"]
+    folder = ResultsFolder(tmp_path, DATA)
+    folder.fail([FailedModel(name, name, "+broken", f"key{number}") for number, name in enumerate(names)])
+    folder.add(*made_up("good", 1))
+    folder.rank()
+    cells = [row["model"] for row in rows_of(tmp_path)]
+    assert cells == ["'=cmd|' /C calc'!A0", "'-2+3", "'@SUM(A1)", "''=quoted", "-5", "good"]
+    found = load_results(tmp_path)
+    assert [(one.model, one.error) for one in found.failed] == [(name, "+broken") for name in names]
+    assert set(found.frame()["model"]) == {*names, "good"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("data.json", "", r"data\.json: not valid JSON"),
+        ("data.json", "[" * 100_000, r"data\.json: not valid JSON"),
+        ("data.json", '{"name": 1' + "0" * 5000 + "}", r"data\.json: not valid JSON"),
+        ("data.json", '{"name": 1}', r"data\.json: name: found 1, expected text|fingerprint: missing"),
+        ("results.csv", "model\n\0\xff", r"results\.csv: line 2: byte 0xff is not UTF-8"),
+        ("results.csv", 'model,a\n"x', r"results\.csv: after line 1: not a table of results"),
+        ("results.csv", "model,a\nx\n", r"results\.csv: row 1: other than 2 cells found"),
+        ("results.csv", "modell\nx\n", r"results\.csv: .*no column `model`"),
+        ("results.csv", "model\n" + "x" * 200_000, r"results\.csv: after line 1: not a table of results"),
+        ("models/a-1/result.json", '{"key": null}', r"result\.json: model: missing"),
+    ],
+)
+def test_what_is_damaged_is_named_in_one_line(tmp_path, file, text, message):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    (tmp_path / file).write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=message) as error:
+        load_results(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_results_and_predictions_of_others_are_refused(tmp_path):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    ResultsFolder(tmp_path / "b", DATA).add(*made_up("b", 2))
+    (result,) = (tmp_path / "b" / "models").glob("*/result.json")
+    (tmp_path / "models" / "a-1" / "result.json").write_text(result.read_text())
+    with pytest.raises(InputError, match=r"result\.json: key: not that of the folder"):
+        load_results(tmp_path)
+
+
+def test_predictions_that_contradict_themselves_are_refused(tmp_path):
+    result, predictions = made_up("a", 1)
+    for name, value in (("topk_indices", 6), ("labels", -1), ("ranks", 9)):
+        column = getattr(predictions.scores, name).copy()
+        column.flat[0] = value
+        broken = Predictions(predictions.ids, replace(predictions.scores, **{name: column}))
+        ResultsFolder(tmp_path / name, DATA).add(result, broken)
+        with pytest.raises(InputError, match=rf"predictions\.parquet: .*{name}: found classes outside of 0\.\.5"):
+            load_results(tmp_path / name).predictions("a")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.cells import cell
 from ...core.files import new_file
 from ..config import TrainConfig
 from ..unread import unread
@@ -91,7 +92,7 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
 def varying(rows: Sequence[dict[str, Any]]) -> list[str]:
