@@ -71,7 +71,7 @@ def content(results: Results) -> dict[str, Any]:
         "failed": results.failed,
         "doubts": doubts,
         "latency": tradeoff({row.name: row.latency.spread for row in rows if row.latency}, accuracies),
-        "size": tradeoff({row.name: (row.megabytes,) * 3 for row in rows if row.megabytes}, accuracies),
+        "size": tradeoff(_sizes(rows), accuracies),
         "height": HEIGHT,
         "matrix": pairs(correct),
         "groups": {name: group.n for name, group in best.result.groups.items()},
@@ -90,6 +90,12 @@ def content(results: Results) -> dict[str, Any]:
         "setup": [setup(model) for model in models],
         "version": __version__,
     }
+
+
+def _sizes(rows: Sequence[Row]) -> dict[str, tuple[float, float, float]]:
+    """What each takes on disk; nothing where all take the same, which a chart could not show."""
+    sizes = {row.name: (row.megabytes,) * 3 for row in rows if row.megabytes}
+    return sizes if len(rows) == 1 or len({round(size[0], 1) for size in sizes.values()}) > 1 else {}
 
 
 def _title(rows: Sequence[Row]) -> str:

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..metrics import Reliability
+
+FEW, JOINED = 500, 3
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,18 @@ class Panel:
 
 
 def panel(name: str, curve: Reliability) -> Panel:
-    """Keep the bins of a reliability curve that hold rows."""
-    columns = zip(curve.edges[:-1], curve.edges[1:], curve.n, curve.confidence, curve.accuracy, strict=True)
+    """Keep the bins of a reliability curve that hold rows; of few rows three bins become one, or they tell nothing."""
+    join = JOINED if curve.n.sum() < FEW and len(curve.n) % JOINED == 0 else 1
+    n = curve.n.reshape(-1, join).sum(axis=1)
+    known = np.maximum(n, 1)
+    confidence, accuracy = (
+        np.where(curve.n > 0, curve.n * mean, 0).reshape(-1, join).sum(axis=1) / known
+        for mean in (curve.confidence, curve.accuracy)
+    )
+    columns = zip(curve.edges[:-1:join], curve.edges[join::join], n, confidence, accuracy, strict=True)
     bins = [
-        Bin(float(low), float(high), int(n), float(n / curve.n.max()), float(confidence), float(accuracy))
-        for low, high, n, confidence, accuracy in columns
-        if n
+        Bin(float(low), float(high), int(count), float(count / n.max()), float(sure), float(right))
+        for low, high, count, sure, right in columns
+        if count
     ]
     return Panel(name, curve.ece, bins)

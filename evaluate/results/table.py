@@ -112,7 +112,9 @@ def read_table(path: Path) -> list[dict[str, str]]:
     try:
         rows, columns = list(reader), reader.fieldnames or ()
     except csv.Error as error:
-        raise DamagedFileError(f"{path}: after line {reader.line_num}: not a table of results ({error}); move it") from None
+        raise DamagedFileError(
+            f"{path}: after line {reader.line_num}: not a table of results ({error}); move it"
+        ) from None
     if "model" not in columns:
         raise DamagedFileError(f"{path}: not a table of results (no column `model`); move it")
     for number, row in enumerate(rows, 1):
