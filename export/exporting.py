@@ -17,7 +17,7 @@ from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
 from .bundle.card import model_card
 from .bundle.manifest import bundle_manifest, file_hashes, parity_record
-from .classifier import Classifier
+from .classifier import TOP_K, Classifier
 from .formats.formats import FORMATS, check_formats, open_model
 from .formats.onnx_format import OPSET
 from .labels import check_labels
@@ -51,6 +51,7 @@ def export_classifier(
     max_top1_drop: float = 1.0,
     max_top5_drop: float = 1.0,
     max_flips: int | None = None,
+    weak_gate: bool = False,
     calibrate: bool = False,
     opset: int = OPSET,
     data: str | Path | FeatureSet | None = None,
@@ -88,6 +89,8 @@ def export_classifier(
             the float32 file.
         max_top5_drop: The same in top-5.
         max_flips: How many validation inputs may get another best class; ``None`` for no limit.
+        weak_gate: Go on where the validation inputs are so few that one of them is more than ``max_top1_drop`` or
+            ``max_top5_drop``.
         calibrate: Fit a temperature on validation and fold it into the weights of the last layer: probabilities change,
             the order of the classes stays.
         opset: The ONNX operator set.
@@ -102,7 +105,8 @@ def export_classifier(
         The bundle, opened again with its hashes checked.
 
     Raises:
-        InputError: A part of the run is missing, its backbone or images cannot be had, or an option is unknown.
+        InputError: A part of the run is missing, its backbone or images cannot be had, an option is unknown, or one
+            validation input is more than a lower precision may lose.
         ExportError: A network that cannot be written with a free batch axis.
         ParityError: A file that answers differently.
         GateError: A file in lower precision that loses more than it may.
@@ -125,11 +129,13 @@ def export_classifier(
         calibration_images=calibration_images,
     )
     precision.check(formats, metadata)
-    limits = Limits(max_top1_drop, max_top5_drop, max_flips)
+    limits = Limits(max_top1_drop, max_top5_drop, max_flips, weak_gate)
     with new_folder(out, replace=PARITY if overwrite else None) as folder:
         inputs = RunInputs(run, metadata, data)
         held_out = inputs.held_out()
         splits = [inputs.split(split) for split in ("train", "val")] if precision.lower else []
+        if splits and (unseen := limits.unseen(len(splits[1]), top5=len(metadata.labels) >= TOP_K)):
+            raise InputError(f"--{precision.kind}: {unseen}")
         backbone = None if head_only else backbone_from_record(run.record["backbone"])
         calibration = _calibration(run, inputs) if calibrate else None
         head = Tempered(run.head, calibration.temperature) if calibration else run.head

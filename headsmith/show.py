@@ -125,6 +125,7 @@ def show_bundle(bundle: "Bundle") -> None:
                 f"{kind} on {side['top1']['n']:,} validation inputs: top-1 {percent(side['top1']['value'])}, "
                 f"{side['images_per_second']:,.0f} a second"
             )
+        console.print(escape(precision["power"]))
     if calibration := bundle.manifest["calibration"]:
         before, after = calibration["before"]["test"], calibration["after"]["test"]
         console.print(

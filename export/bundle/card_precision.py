@@ -23,7 +23,8 @@ def precision_section(found: Mapping[str, Any]) -> str:
         "| precision | top-1 | top-5 | images a second |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n\n"
         f"Top-1 drops by {found['top1_drop']:.2f} points: {test['only_first']} inputs are right in fp32 alone, "
         f"{test['only_second']} in {kind} alone (McNemar's exact test: p = {test['p']:.2g}); {found['flips']} best "
-        f"classes flip. Under {settings['runtime']}, {settings['provider']}, {settings['threads']} threads, {speed}."
+        f"classes flip. {found['power']}. Under {settings['runtime']}, {settings['provider']}, "
+        f"{settings['threads']} threads, {speed}."
     )
 
 

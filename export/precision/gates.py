@@ -1,5 +1,6 @@
 """What a file in lower precision loses against the float32 file of the same export, on validation inputs."""
 
+import math
 import time
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.progress import progress
-from ...metrics.paired import paired_counts
+from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
 from ..proof.held_out import HeldOut
@@ -25,16 +26,36 @@ class Limits:
         max_top1_drop: Top-1 accuracy, in percentage points.
         max_top5_drop: Top-5 accuracy, in percentage points.
         max_flips: Inputs with another best class; ``None`` is no limit.
+        weak_gate: Go on with fewer inputs than it takes to see such drops.
     """
 
     max_top1_drop: float
     max_top5_drop: float
     max_flips: int | None
+    weak_gate: bool = False
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value is not None and not value >= 0:
                 raise InputError(f"--{name.replace('_', '-')}: {value} found, expected 0 or more")
+
+    def unseen(self, n: int, *, top5: bool) -> str | None:
+        """Why n validation inputs cannot hold these limits, in words: one of them is more than may be lost.
+
+        Args:
+            n: Validation inputs.
+            top5: Whether top-5 is measured: there are five classes or more.
+        """
+        drops = {"top1": self.max_top1_drop} | ({"top5": self.max_top5_drop} if top5 else {})
+        name, limit = min(drops.items(), key=lambda drop: drop[1])
+        if self.weak_gate or limit * n >= 100:
+            return None
+        enough = f"at least {math.ceil(100 / limit)} of them, or " if limit else ""
+        return (
+            f"--max-{name}-drop: {limit:g} points on {n} validation inputs found, where one input is {100 / n:.3g} "
+            f"points and no smaller drop can be seen; expected {enough}--max-{name}-drop {math.ceil(1e4 / n) / 100:g}; "
+            "--weak-gate goes on all the same"
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,26 @@ class GateReport:
         return self.agreement.n - self.agreement.equal_top1
 
     @property
+    def one_input(self) -> float:
+        """What one input counts, in percentage points: no smaller drop can be seen."""
+        return 100 / self.agreement.n
+
+    @property
+    def smallest_drop(self) -> float | None:
+        """The smallest drop that McNemar's exact test can call at 5 %, in percentage points; ``None``: not any."""
+        share = smallest_difference(self.agreement.n)
+        return None if share is None else 100 * share
+
+    @property
+    def power(self) -> str:
+        """What that many inputs can show, in words."""
+        called = "no drop" if self.smallest_drop is None else f"no drop below {self.smallest_drop:.3g} points"
+        return (
+            f"{self.agreement.n:,} validation inputs: one is {self.one_input:.3g} points, and McNemar's exact test "
+            f"would call {called} at 5 %"
+        )
+
+    @property
     def passed(self) -> bool:
         """Whether the file may be deployed."""
         return not self.exceeded()
@@ -106,6 +147,8 @@ class GateReport:
     def exceeded(self) -> list[str]:
         """The limits that are not kept, as text."""
         limits, found = self.limits, []
+        if unseen := limits.unseen(self.agreement.n, top5=self.full.top5 is not None):
+            found.append(unseen)
         if self.agreement.not_finite:
             found.append(f"{self.agreement.not_finite} inputs have NaN or infinite outputs")
         if self.agreement.inconsistent:
@@ -124,12 +167,14 @@ class GateReport:
         return (
             f"{self.precision}: {'; '.join(self.exceeded())}. On {full.n} validation inputs top-1 is "
             f"{100 * lower.value:.2f} %, that of fp32 {100 * full.value:.2f} % (McNemar p = {p:.2g}); {self.flips} "
-            f"best classes flip; class {self.most_predicted!r} takes {self.most_predicted_share:.0%} of the predictions"
+            f"best classes flip; class {self.most_predicted!r} takes {self.most_predicted_share:.0%} of the "
+            f"predictions; {self.power}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""
         drops = {"top1_drop": self.top1_drop, "top5_drop": self.top5_drop, "flips": self.flips, "passed": self.passed}
+        drops |= {"one_input": self.one_input, "smallest_drop": self.smallest_drop, "power": self.power}
         return asdict(self) | drops | {"agreement": self.agreement.to_dict()}
 
     def summary(self) -> dict[str, Any]:

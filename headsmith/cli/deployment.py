@@ -56,6 +56,9 @@ def export(
     max_flips: Annotated[
         int | None, typer.Option(help="Validation images that may get another class.", show_default="no limit")
     ] = None,
+    weak_gate: Annotated[
+        bool, typer.Option(help="Go on where one validation image is more points than may be lost.")
+    ] = False,
     calibrate: Annotated[bool, typer.Option(help="Fit a temperature on validation, inside the weights.")] = False,
     opset: Annotated[int, typer.Option(help="ONNX operator set.")] = 18,
     data: Annotated[
@@ -94,6 +97,7 @@ def export(
             max_top1_drop=max_top1_drop,
             max_top5_drop=max_top5_drop,
             max_flips=max_flips,
+            weak_gate=weak_gate,
             calibrate=calibrate,
             opset=opset,
             data=data,

@@ -12,6 +12,7 @@ from .proportions import wilson
 Array = np.ndarray[Any, Any]
 
 REPLICATES = 10_000
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,23 @@ def mcnemar(only_first: Array, only_second: Array) -> Array:
     """
     p: Array = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), only_first + only_second, 0.5))
     return p
+
+
+def smallest_difference(n: int, alpha: float = ALPHA) -> float | None:
+    """The smallest difference in accuracy that `mcnemar` can call on n rows: all of it on one classifier's side.
+
+    Of d rows that one alone has right, all of them the same one, p is 2^(1 - d): at 0.05 it takes d = 6. Rows that the
+    other alone has right raise that.
+
+    Args:
+        n: Rows.
+        alpha: What p may be at most, above 0 and below 1.
+
+    Returns:
+        d / n, a share; ``None`` where there are fewer than d rows, so that nothing could be called.
+    """
+    fewest = 1 + math.ceil(-math.log2(alpha))
+    return fewest / n if fewest <= n else None
 
 
 def paired_counts(ranks: Array, others: Array, k: int) -> dict[str, Any]:

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, bootstrap
 from statsmodels.stats import contingency_tables
 
-from headsmith.metrics.paired import bootstrap_difference, mcnemar, newcombe, paired_counts, paired_difference
+from headsmith.metrics.paired import (
+    bootstrap_difference,
+    mcnemar,
+    newcombe,
+    paired_counts,
+    paired_difference,
+    smallest_difference,
+)
 
 counts = st.tuples(*[st.integers(0, 40)] * 4).filter(any)
 
@@ -27,6 +34,14 @@ def test_mcnemar_is_statsmodels(table):
     assert (found.n, found.both, found.only_first, found.only_second) == (sum(table), both, ahead, behind)
     assert found.p == pytest.approx(contingency_tables.mcnemar([[both, ahead], [behind, neither]], exact=True).pvalue)
     assert found.difference == pytest.approx((ahead - behind) / sum(table))
+
+
+@given(st.integers(1, 60), st.floats(1e-6, 0.99))
+def test_no_smaller_difference_can_be_called(n, alpha):
+    """scipy's test of a coin that fell d times on one side: d is called, d - 1 is not."""
+    found = smallest_difference(n, alpha)
+    called = [d for d in range(1, n + 1) if binomtest(d, d).pvalue <= alpha]
+    assert found == (called[0] / n if called else None)
 
 
 def test_mcnemar_of_many_pairs_is_the_binomial_tail():

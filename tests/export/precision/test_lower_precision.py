@@ -87,7 +87,7 @@ class Inputs:
 
 def measured(full, lower, inputs, limits=None):
     labels = full.run(inputs).logits.argmax(1)
-    return measure_gate(full, lower, Inputs(inputs, labels), 64, limits or Limits(1.0, 1.0, None))
+    return measure_gate(full, lower, Inputs(inputs, labels), 64, limits or Limits(1.0, 1.0, None, weak_gate=True))
 
 
 def elements(model):
@@ -197,13 +197,50 @@ def test_limits(tmp_path):
     assert report.passed
     assert 0 < report.flips == round(report.top1_drop * 256 / 100)  # labels are the float32 file's answers
     for limits, words in (
-        (Limits(0.0, 100.0, None), "top-1 drops by"),
+        (Limits(0.4, 100.0, None), "top-1 drops by"),
         (Limits(100.0, 100.0, report.flips - 1), f"{report.flips} best classes flip"),
     ):
         exceeded = dataclasses.replace(report, limits=limits)
         assert not exceeded.passed
         assert words in exceeded.failure()
     assert dataclasses.replace(report, limits=Limits(report.top1_drop, 100.0, report.flips)).passed
+
+
+@pytest.mark.parametrize(
+    ("n", "limits", "top5", "seen"),
+    [
+        (8, (1.0, 1.0), True, False),
+        (8, (12.5, 12.5), True, True),
+        (8, (12.4, 100.0), True, False),
+        (8, (12.5, 1.0), True, False),
+        (8, (12.5, 1.0), False, True),  # four classes have no top-5
+        (99, (1.0, 1.0), True, False),
+        (100, (1.0, 1.0), True, True),
+        (1000, (0.1, 0.1), True, True),
+        (50_000, (0.0, 1.0), True, False),
+    ],
+)
+def test_one_input_is_more_than_may_be_lost(n, limits, top5, seen):
+    assert (Limits(*limits, None).unseen(n, top5=top5) is None) == seen
+    assert Limits(*limits, None, weak_gate=True).unseen(n, top5=top5) is None
+
+
+def test_what_is_expected_of_few_inputs_is_enough():
+    said = Limits(1.0, 0.3, None).unseen(8, top5=True)
+    assert said.startswith("--max-top5-drop: 0.3 points on 8 validation inputs found, where one input is 12.5 points")
+    assert "expected at least 334 of them, or --max-top5-drop 12.5; --weak-gate goes on" in said
+    assert Limits(1.0, 0.3, None).unseen(334, top5=True) is None
+    assert Limits(1.0, 0.3, None).unseen(333, top5=True)
+
+
+def test_inputs_that_could_not_be_read_do_not_count(tmp_path):
+    """Of 100 inputs, as many as the gate asks for, 99 were read."""
+    inputs = written(tmp_path, random_head())
+    full, lower = lowered(tmp_path, chosen("fp16"), inputs)
+    report = measured(full, lower, inputs[:99], Limits(1.0, 1.0, None))
+    assert not report.passed
+    assert "1 points on 99 validation inputs" in report.failure()
+    assert measured(full, lower, inputs[:100], Limits(1.0, 1.0, None)).passed
 
 
 @pytest.mark.parametrize("limits", [(-1.0, 1.0, None), (1.0, float("nan"), None), (1.0, 1.0, -1)])

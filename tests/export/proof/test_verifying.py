@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from PIL import Image
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from headsmith.cli import app
@@ -19,6 +20,7 @@ from headsmith.export import GateError, ParityError, export_classifier, verify
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.proof.reference import METADATA, Recorder, Reference
+from headsmith.show import show_bundle
 from headsmith.trainer import FeatureSet, train
 
 runner = CliRunner()
@@ -248,16 +250,42 @@ def test_what_it_costs_stands_in_bundle_and_card(int8, tiny_run):
     assert not (int8.path / "fp32").exists()
 
 
+def test_what_few_validation_images_can_show_is_said(int8, capsys):
+    """One of 12 is 8.3 points; scipy calls 6 of 6 at 5 %, and not 5 of 5."""
+    assert binomtest(6, 6).pvalue < 0.05 < binomtest(5, 5).pvalue
+    precision = int8.manifest["precision"]
+    assert precision["one_input"] == pytest.approx(100 / 12)
+    assert precision["smallest_drop"] == pytest.approx(50)
+    said = (
+        "12 validation inputs: one is 8.33 points, and McNemar's exact test would call no drop below 50 points at 5 %"
+    )
+    show_bundle(int8)
+    assert said in capsys.readouterr().out
+    assert said in (int8.path / "README.md").read_text()
+    assert json.loads((int8.path / "parity.json").read_text())["precision"]["power"] == said
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int8-dynamic"])
+def test_a_gate_on_few_images_is_refused_before_anything_is_done(tiny_run, tmp_path, monkeypatch, precision):
+    monkeypatch.setattr("headsmith.export.exporting.backbone_from_record", lambda record: pytest.fail("work was done"))
+    result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "few" / "b"), f"--{precision}"])
+    assert result.exit_code == 2
+    assert f"--{precision}: --max-top1-drop: 1 points on 12 validation inputs found" in result.stderr
+    assert "expected at least 100 of them, or --max-top1-drop 8.34; --weak-gate" in result.stderr
+    assert not list((tmp_path / "few").iterdir())
+
+
 def test_a_gate_that_fails_leaves_nothing(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr("headsmith.export.precision.gates.GateReport.exceeded", lambda self: ["top-1 drops"])
     out = tmp_path / "bundles" / "tiny"
     command = ["export", str(tiny_run.path), "--out", str(out), "--int8-dynamic", "--head-only"]
+    command += ["--weak-gate"]
     result = runner.invoke(app, command)
     assert result.exit_code == 3
     assert "int8-dynamic: top-1 drops. On 12 validation inputs top-1 is" in result.stderr
     assert not list(out.parent.iterdir())
     with pytest.raises(GateError) as caught:
-        export_classifier(tiny_run, out=out, int8_dynamic=True, head_only=True)
+        export_classifier(tiny_run, out=out, int8_dynamic=True, head_only=True, weak_gate=True)
     assert caught.value.report.precision == "int8-dynamic"
 
 
@@ -273,7 +301,7 @@ def test_no_lower_precision_behind_a_decoder(tiny_run, tmp_path):
 
 
 def test_float16_input(tiny_run, tmp_path, monkeypatch, capsys):
-    bundle = export_classifier(tiny_run, out=tmp_path / "half", fp16=True, fp16_input=True)
+    bundle = export_classifier(tiny_run, out=tmp_path / "half", fp16=True, fp16_input=True, weak_gate=True)
     assert bundle.manifest["input"]["dtype"] == "float16"
     code = re.search(r"```python\n(.*?)```", (bundle.path / "README.md").read_text(), re.DOTALL).group(1)
     Image.new("RGB", (50, 40), (200, 30, 90)).save(bundle.path / "photo.jpg")
