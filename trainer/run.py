@@ -17,8 +17,10 @@ FORMAT, FORMAT_VERSION = "headsmith.run", 1
 
 
 class _Scores(TypedDict):
-    top1: float | None
-    top5: float | None
+    """Empty where the feature set has no such split."""
+
+    top1: NotRequired[float | None]
+    top5: NotRequired[float | None]
 
 
 class _Results(TypedDict):
@@ -66,7 +68,7 @@ class Run:
             f"{split} {name} {100 * self.record['results'][split][key]:.1f} %"
             for split in ("val", "test")
             for key, name in (("top1", "top-1"), ("top5", "top-5"))
-            if self.record["results"][split][key] is not None
+            if (self.record["results"][split] or {}).get(key) is not None
         ]
         return f"Run({str(self.path)!r}: {self.config.loss}, {len(self.class_names):,} classes, {', '.join(scores)})"
 

@@ -157,5 +157,12 @@ def write_labels(labels: list[str], path: Path) -> None:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Read what `write_labels` wrote."""
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    """Read what `write_labels` wrote.
+
+    Raises:
+        DamagedFileError: It is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(f"{path}: not UTF-8 ({error.reason}); export it again") from None

@@ -6,17 +6,21 @@ from contextlib import contextmanager
 
 from .printable import printable
 
+_LONGEST = 1500
+
 
 class HeadsmithError(Exception):
     """What went wrong, in one line; the command line prints it and ends with status `exit_code`.
 
-    Control characters, which may come from a file's names and from messages of libraries, are made visible.
+    Control characters, which may come from a file's names and from messages of libraries, are made visible, and of a
+    message of thousands of letters, which quotes what it found, the middle is left out.
     """
 
     exit_code: int
 
     def __init__(self, message: object) -> None:
-        super().__init__(printable(str(message)))
+        text = printable(str(message))
+        super().__init__(text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}")
 
 
 class InputError(HeadsmithError, ValueError):

@@ -73,9 +73,12 @@ def load_head(path: str | Path) -> Head:
         raise InputError(f"{path}: damaged or not safetensors ({error})") from None
     if METADATA not in metadata:
         raise InputError(f"{path}: metadata {sorted(metadata)}, expected {METADATA!r}; not a head of headsmith's")
-    shape = json.loads(metadata[METADATA])
-    options = shape.pop("options", {})
-    head = build_head(**shape, **options)
+    try:
+        shape = json.loads(metadata[METADATA])
+        options = shape.pop("options", {})
+        head = build_head(**shape, **options)
+    except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError, MemoryError) as error:
+        raise InputError(f"{path}: {METADATA}: no description of a head ({error}); train again") from None
     try:
         head.load_state_dict(tensors)
     except RuntimeError as error:

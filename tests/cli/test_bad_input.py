@@ -128,8 +128,9 @@ def test_cuda_that_is_not_there(tiny_bundle, tiny_run, tmp_path):
 
 def test_a_photograph_that_is_none(tiny_bundle, tmp_path):
     (tmp_path / "photo.jpg").write_text("text")
-    assert "photo.jpg: not a readable image" in refusal("predict", tiny_bundle.path, tmp_path / "photo.jpg")
-    assert "gone.jpg: no such file" in refusal("predict", tiny_bundle.path, tmp_path / "gone.jpg")
+    result = runner.invoke(app, ["predict", *map(str, (tiny_bundle.path, tmp_path / "photo.jpg", "gone.jpg"))])
+    assert result.exit_code == 1
+    assert re.search(r"photo.jpg\n  not a readable image \(.*\)\ngone.jpg\n  no such file\n$", result.stdout)
 
 
 def test_a_held_out_class_that_the_bundle_does_not_know(tiny_bundle, image_folder):

@@ -104,7 +104,7 @@ def test_a_folder_that_may_not_be_written(tiny_run, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr("headsmith.core.files.tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
     result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "bundle")])
     assert result.exit_code == 2
     assert f"{tmp_path}: Permission denied; check the path and its permissions" in result.stderr

@@ -65,7 +65,7 @@ def test_a_file_without_recipe_is_refused_not_guessed(copy):
     [
         ("labels", '["a", "b"]', "labels_sha256"),
         ("labels", "[", "incomplete or damaged"),
-        ("preprocessing", "{}", "preprocessing: keys"),
+        ("preprocessing", "{}", r"preprocessing.*: missing, expected"),
         ("feature_set", None, "incomplete or damaged"),
     ],
 )

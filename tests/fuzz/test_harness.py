@@ -44,7 +44,9 @@ def after_damage(then):
 
 
 def two_lines(path):
-    raise InputError(f"{path}:\ndamaged")
+    error = InputError(f"{path}: damaged")
+    error.args = (f"{path}:\ndamaged",)
+    raise error
 
 
 def greedy(path):

@@ -111,7 +111,14 @@ def saved(tmp_path):
             head.fit_statistics(torch.randn(5), torch.rand(5) + 0.1)
         save_head(head, folder / HEAD)
         TrainConfig(head=kind).save(folder / CONFIG)
-        found = {"format": FORMAT, "class_names": ["a", "b", "c"], "backbone": record}
+        scores = {"top1": None, "top5": None}
+        found = {
+            "format": FORMAT,
+            "class_names": ["a", "b", "c"],
+            "backbone": record,
+            "features": {"path": "features", "fingerprint": "f", "source": None},
+            "results": {"best_epoch": 1, "seconds": 1.0, "val": scores, "test": scores},
+        }
         write_json(folder / RECORD, found | {"head_sha256": sha256_file(folder / HEAD)})
         return folder, head
 

@@ -187,7 +187,7 @@ def test_a_preset_alone_is_the_papers_table():
         ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),
         ("preset: paper/imagenet\n", "--preset: 'paper/imagenet' is not known; did you mean paper/imagenet1k"),
-        ("loss: [softmax\n", "sweep.yaml: not valid YAML"),
+        ("loss: [softmax\n", "sweep.yaml: line 2: not valid YAML"),
     ],
 )
 def test_files_that_are_wrong(tmp_path, text, message):

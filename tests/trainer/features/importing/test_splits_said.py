@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import InputError
-from headsmith.trainer import FeatureSet, import_features
+from headsmith.trainer import FeatureSet, Run, import_features
 
 from .planted import check_aligned, planted
 
@@ -207,6 +207,8 @@ def test_val_keys_of_the_papers_files_are_the_test_split_and_that_is_said(names,
 def test_commands_take_a_file_as_python_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = write_npz(SAID)
-    assert CliRunner().invoke(app, ["train", file, "--out", "run", "--epochs", "1", "--device", "cpu"]).exit_code == 0
+    result = CliRunner().invoke(app, ["train", file, "--out", "run", "--epochs", "1", "--device", "cpu"])
+    assert result.exit_code in (0, 4)  # one epoch may be no better than guesses
+    assert Run.load("run").class_names
     shown = CliRunner().invoke(app, ["inspect", file])
     assert "split by column 'split'" in shown.output.replace("\n", " ")
