@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,8 @@ import timm
 import torch
 import yaml
 from filelock import FileLock
+from hub_server import Hub, serve
+from huggingface_hub import constants
 from PIL import Image
 
 from headsmith.demo.demo import run_demo
@@ -124,6 +126,20 @@ def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         return path
 
     return make
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """An empty hub, for a user who is logged in and has downloaded nothing; large files go there by Git LFS."""
+    with serve() as hub:
+        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setenv("HF_TOKEN", "hf_nobody")
+        yield hub
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,11 @@
 """Programs that nobody here wrote run the exported glyph classifier; each must give the labels that Python gives."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hub_server import Hub, serve
-from huggingface_hub import constants
 from PIL import Image
 
 from headsmith import predict
@@ -49,17 +46,3 @@ def glyphs(glyph_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Glyphs
     labels = [prediction.labels[0] for prediction in predict(bundle, files)]
     assert len(set(labels)) > 5, "a classifier that always says the same would agree with anything"
     return Glyphs(bundle, files, crops, pixels, labels, bundle.open().run(pixels).logits)
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """An empty hub, for a user who is logged in and has downloaded nothing; large files go there by Git LFS."""
-    with serve() as hub:
-        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        )
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", "hf_nobody")
-        yield hub

@@ -2,12 +2,11 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_results import CLASSES, FEW, MODELS, made_up_results
+from made_up_results import CLASSES, FEW, made_up_results
 from sklearn.metrics import recall_score, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -110,13 +109,3 @@ def test_the_report_command(made, tmp_path):
     page = tmp_path / "page.html"
     assert run("report", made.folder, "--out", page).split() == [str(page)]
     assert Path(page).read_text(encoding="utf-8") == made.page.read_text(encoding="utf-8")
-
-
-def test_the_example_of_the_docs(capsys):
-    text = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    (example,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "write_report" in block]
-    logits = made_up_results(Path("results"), MODELS[5:7], n=200)
-    exec(example, {})  # noqa: S102
-    flips = (logits["lite0"].argmax(axis=1) != logits["bundles/photos"].argmax(axis=1)).sum()
-    assert capsys.readouterr().out.endswith(f" {flips}\n")
-    assert Path("results", "report.html").is_file()

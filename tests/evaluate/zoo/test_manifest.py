@@ -1,6 +1,5 @@
 """Zoos in YAML: those that ship, and what is refused in others."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import load_results
 from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
-from headsmith.evaluate.zoo.manifest import known_files, read_manifest
+from headsmith.evaluate.zoo.manifest import known_files
 from headsmith.models.recipe_file import recipe_of
 
 ROW = {"id": "a", "source": "a.onnx"}
@@ -168,12 +167,3 @@ def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_
         logits = np.load(out / "models" / one.key / "logits.npz")["logits"]
         probabilities = one.model != "light_densenet121"
         np.testing.assert_allclose(np.exp(logits) if probabilities else logits, expected.repeat(2, 0), rtol=1e-5)
-
-
-def test_the_zoo_of_the_docs_is_read(tmp_path):
-    text = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(models:.*?)```", text, re.DOTALL)
-    (tmp_path / "zoo.yaml").write_text(example)
-    first, second = read_manifest(tmp_path / "zoo.yaml")
-    assert recipe_of(first.preprocessing, first.id, None).channel_order == "bgr"
-    assert (first.background, first.published.top5, second.source) == (0, 92.4, "torchvision:resnet50/IMAGENET1K_V2")
