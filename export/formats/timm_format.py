@@ -13,6 +13,7 @@ from torch import nn
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, write_json
+from ...core.safetensors_bytes import in_order
 from ...models.heads import Linear
 from ...models.normalize import Normalize
 from ..classifier import Classifier, answer
@@ -43,7 +44,7 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
 
     network = _network(classifier, metadata)
     tensors = {name: tensor.contiguous().clone() for name, tensor in network.state_dict().items()}
-    path.write_bytes(_in_order(safetensors.torch.save(tensors, {"format": "pt", **metadata.to_strings()})))
+    path.write_bytes(in_order(safetensors.torch.save(tensors, {"format": "pt", **metadata.to_strings()})))
     config = path.with_name(CONFIG)
     save_config_for_hf(network, str(config), _labels(metadata), data_config=_preprocessing(metadata))
     stated = read_json(config)
@@ -54,16 +55,6 @@ def write_timm(classifier: Classifier, metadata: Metadata, path: Path) -> None:
 def check_timm(classifier: Classifier, metadata: Metadata) -> None:
     """Raise an `InputError` for a classifier that `write_timm` cannot write."""
     _network(classifier, metadata)
-
-
-def _in_order(content: bytes) -> bytes:
-    """A safetensors file with its metadata in the order of their keys; as it is saved, chance decides."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def _network(classifier: Classifier, metadata: Metadata) -> Any:

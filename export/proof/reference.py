@@ -13,6 +13,7 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import DamagedFileError, InputError
+from ...core.safetensors_bytes import in_order
 from ..metadata import Metadata
 from ..runtime import Array
 from .held_out import Batch
@@ -146,7 +147,7 @@ class Recorder:
         tensors |= {f"inputs:{row}": np.ascontiguousarray(values) for row, values in self._inputs.items()}
         tensors |= {f"made_up:{name}": np.ascontiguousarray(values) for name, values in self._made_up.items()}
         rows = json.dumps({"ids": self._ids, "digests": self._digests})
-        path.write_bytes(safetensors.numpy.save(tensors, {**metadata.to_strings(), METADATA: rows}))
+        path.write_bytes(in_order(safetensors.numpy.save(tensors, {**metadata.to_strings(), METADATA: rows})))
 
 
 def digest(values: Array) -> str:
