@@ -26,6 +26,7 @@ from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
+from .inlining import inline
 from .program_shape import StrangeError, check_program, check_weights
 from .torch_device import answered, torch_device
 
@@ -55,6 +56,7 @@ def write_exported_program(classifier: Classifier, metadata: Metadata, path: Pat
         program = torch.export.export(
             Graph(classifier), (classifier.example(),), dynamic_shapes=(classifier.dynamic_axes(),)
         )
+        inline(program)
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().split("\n", maxsplit=1)[0]
         raise UnsupportedOperatorError(f"torch.export failed: {reason}") from error

@@ -1,5 +1,7 @@
 """Files of ``torch.save``, read so that nothing in them is run and no bit of them is wrong unseen."""
 
+import io
+import os
 import pickle
 import warnings
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 from .archive import checked_archive, is_archive
 from .errors import DamagedFileError, InputError
 from .printable import printable
+
+_LARGE = 1 << 16
 
 
 class PicklesError(InputError):
@@ -36,12 +40,42 @@ def load_tensors(path: Path, again: str = "get it again") -> Any:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
-            return torch.load(path, map_location="cpu", mmap=archive, weights_only=True)
+            if archive:
+                return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+            with _ToItsEnd(path) as file:
+                found = torch.load(file, map_location="cpu", weights_only=True)
+            _check_sizes(found, path.stat().st_size)
+            return found
     except Exception as error:  # noqa: BLE001 - whatever torch stumbles over in a damaged file
         if isinstance(error, pickle.UnpicklingError) and (archive or _first(path) == b"\x80"):
             raise PicklesError(f"{path}: holds pickled objects other than tensors, which could run code") from None
         reason = printable((str(error).strip().splitlines() or [type(error).__name__])[0])
         raise DamagedFileError(f"{path}: damaged or no file of torch.save ({reason[:300]}); {again}") from None
+
+
+class _ToItsEnd(io.BufferedReader):
+    """A file that sets aside no more memory for a long read than it has bytes left."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path))
+        self._size = os.fstat(self.fileno()).st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes, fewer at the end of the file."""
+        if size is not None and size > _LARGE:
+            size = min(size, max(0, self._size - self.tell()))
+        return super().read(size)
+
+
+def _check_sizes(found: Any, size: int) -> None:
+    """Raise a `ValueError` where tensors hold more than their file: torch sets memory aside as the file states."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    storages = [leaf.untyped_storage() for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)]
+    stated = sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+    if stated > size:
+        raise ValueError(f"tensors of {stated:,} bytes in a file of {size:,}")
 
 
 def _first(path: Path) -> bytes:

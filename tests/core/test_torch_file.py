@@ -1,6 +1,8 @@
 """Files of torch.save: a flipped bit is found, a storage cannot reach beyond its file, nothing is run."""
 
+import pickle
 import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -43,6 +45,42 @@ def test_a_storage_that_states_more_than_the_file_holds_is_refused(tmp_path):
         for name, content in members.items():
             archive.writestr(name, content)
     with pytest.raises(DamagedFileError, match="damaged or no file of torch.save"):
+        load_tensors(path)
+
+
+def old_file(path, values=VALUES):
+    torch.save(values, path, _use_new_zipfile_serialization=False)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("length", [1 << 31, 0xFFFFFFF0])
+@pytest.mark.parametrize("text", [b"little_endian", b"weight", b"FloatStorage"])
+def test_an_old_file_takes_no_memory_for_text_that_it_does_not_hold(tmp_path, text, length):
+    path = tmp_path / "a.pt"
+    data = old_file(path)
+    start = data.index(text)
+    stated = data[start - 4 : start]
+    if stated == struct.pack("<I", len(text)):
+        path.write_bytes(data[: start - 4] + struct.pack("<I", length) + data[start:])
+    else:  # a name of torch's, where text is put before
+        path.write_bytes(data[:200] + b"X" + struct.pack("<I", length) + data[200:])
+    tracemalloc.start()
+    with pytest.raises(DamagedFileError, match="damaged or no file of torch.save"):
+        load_tensors(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 24
+
+
+def test_an_old_file_with_tensors_that_it_does_not_hold_is_refused(tmp_path):
+    path = tmp_path / "a.pt"
+    data = old_file(path, [torch.zeros(100), torch.zeros(100)])
+    assert data.count(b"Kd") == 4
+    keys = data.rindex(b"\x80\x02")  # the storages that follow: none, so that torch leaves the memory as it was
+    data = data[:keys].replace(b"Kd", b"J" + struct.pack("<i", 1 << 20)) + pickle.dumps([], 2)
+    path.write_bytes(data)
+    assert torch.load(path)[0].shape == (1 << 20,)
+    with pytest.raises(DamagedFileError, match="tensors of 8,388,608 bytes in a file of "):
         load_tensors(path)
 
 

@@ -127,3 +127,40 @@ def test_ties_go_to_the_lower_index(tmp_path):
     write_exported_program(Classifier(Linear(8, 1000)), about, tmp_path / "model.pt2")
     found = open_model(tmp_path / "model.pt2").run(np.zeros((3, 8), np.float32))
     assert found.topk_indices.tolist() == [[0, 1, 2, 3, 4]] * 3
+
+
+class Switches(Linear):
+    """A head that switches autocast off, as timm's EfficientViT does in its attention, and gradients too."""
+
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            scaled, shifted = x * 2, x + 1
+            with torch.no_grad():
+                shifted = shifted.tanh()
+                with torch.autocast("cpu", enabled=False):
+                    scaled = scaled.sin()
+        with torch.no_grad():
+            return super().forward(scaled) + shifted.sum(1, keepdim=True)
+
+
+def test_what_a_network_switches_off_stands_among_its_other_operators(tmp_path):
+    torch.manual_seed(0)
+    network = Switches(8, 6).requires_grad_(False)
+    torch.nn.init.normal_(network.weight)
+    write_exported_program(Classifier(network), ABOUT, tmp_path / "model.pt2")
+    with zipfile.ZipFile(tmp_path / "model.pt2") as archive:
+        assert b"higher_order" not in archive.read("model/models/model.json")
+    features = torch.randn(5, 8)
+    found = open_model(tmp_path / "model.pt2").run(features.numpy()).logits
+    np.testing.assert_allclose(found, network(features).numpy(), rtol=1e-6)
+
+
+def test_what_a_network_computes_with_autocast_is_refused_when_it_is_opened(tmp_path):
+    class Mixed(Switches):
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return super().forward(x)
+
+    write_exported_program(Classifier(Mixed(8, 6).requires_grad_(False)), ABOUT, tmp_path / "model.pt2")
+    with pytest.raises(InputError, match=r"holds 'torch\.ops\.higher_order\.wrap_with_autocast'"):
+        open_model(tmp_path / "model.pt2")
