@@ -12,6 +12,9 @@ mpl.use("Agg")
 from matplotlib import pyplot
 
 CLASSES = 100
+DASHED = {"linestyle": "--", "color": "black"}
+RELAXED = [method for method in METHODS if method != "softmax"]
+ROWS = RELAXED[:3], RELAXED[3:]
 P_K = [0.5, 0.0, 0.0, 0.0, 0.5]
 
 
@@ -32,19 +35,32 @@ def losses(method: str, label_scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def main() -> None:
-    figure, (by_rank, by_margin, by_slope) = pyplot.subplots(1, 3, figsize=(13, 4))
+    figure, axes = pyplot.subplot_mosaic(
+        [["rank", "margin", *ROWS[0]], ["rank", "margin", *ROWS[1]]],
+        figsize=(15, 5),
+        width_ratios=[3, 3, 2, 2, 2],
+    )
     ranks = torch.arange(1, 13)
-    margins = torch.linspace(-8, 4, 241)
+    margins = torch.linspace(-8, 4, 481)
+    reference = losses("softmax", margins)[1]
     for method in METHODS:
-        style = {"linestyle": "--", "color": "black"} if method == "softmax" else {}
-        by_rank.plot(ranks, losses(method, 1.5 - ranks)[0], marker=".", label=method, **style)
+        plain = method == "softmax"
+        (line,) = axes["rank"].plot(
+            ranks, losses(method, 1.5 - ranks)[0], marker=".", label=method, **(DASHED if plain else {})
+        )
         value, slope = losses(method, margins)
-        by_margin.plot(margins, value, **style)
-        by_slope.plot(margins, slope, **style)
-    by_rank.set(xlabel="rank of the label", ylabel="loss", xticks=range(1, 13))
-    by_margin.set(xlabel="label's score less the best other", ylabel="loss")
-    by_slope.set(xlabel="label's score less the best other", ylabel="gradient by the label's score", ylim=(-3.5, 0.5))
-    by_rank.legend(fontsize=8)
+        axes["margin"].plot(margins, value, **(DASHED if plain else {"color": line.get_color()}))
+        if not plain:
+            axes[method].plot(margins, reference, **DASHED, linewidth=0.8)
+            axes[method].plot(margins, slope, color=line.get_color())
+            axes[method].set_title(method, fontsize=9)
+            axes[method].set(ylim=(-3.5, 0.5), xlim=(-8, 4))
+    axes["rank"].set(xlabel="rank of the label", ylabel="loss", xticks=range(1, 13))
+    axes["margin"].set(xlabel="label's score less the best other", ylabel="loss")
+    for row in ROWS:
+        axes[row[0]].set_ylabel("gradient", fontsize=9)
+    axes[ROWS[1][1]].set_xlabel("label's score less the best other")
+    axes["rank"].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(sys.argv[1], dpi=80)
 
