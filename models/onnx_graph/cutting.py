@@ -1,7 +1,7 @@
 """Cut an ONNX classifier before its last layer."""
 
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import NameFixPass, RemoveUnusedNodesPass
 
 from ...core.errors import InputError
 from .last_layer import LastLayer
@@ -39,6 +39,7 @@ def cut(model: ir.Model, layer: LastLayer, where: str) -> ir.Model:
     _give_float32(graph)
     part = ir.Model(graph, ir_version=max(model.ir_version, IR_VERSION))
     RemoveUnusedNodesPass()(part)
+    NameFixPass()(part)  # an inner value may be called as the input or the output are
     return part
 
 

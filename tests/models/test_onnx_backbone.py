@@ -1,5 +1,6 @@
 """ONNX files as backbones: what they give, and what is refused."""
 
+import re
 import shutil
 
 import numpy as np
@@ -43,6 +44,22 @@ def test_features_and_own_classifier_give_the_answer_of_the_file(zoo, recipe_fil
     torch.testing.assert_close(logits, own_answer(zoo, images))
     assert (backbone.feature_dim, backbone.tap, backbone.parameter_count) == (4, "input of scores", 4 * 3)
     assert own.names is None
+
+
+@pytest.mark.parametrize("inner", ["c", "f", "k"])  # the first value, the last, and a weight
+@pytest.mark.parametrize("name", ["images", "features"])
+def test_an_inner_value_may_have_the_name_of_the_input_or_the_features(inner, name, zoo, onnx_file, recipe_file):
+    text = classifier().replace("images", "pixels")
+    text = re.sub(rf"\b{inner}\b", name, text)
+    weights = {
+        name if key == inner else key: onnx.numpy_helper.to_array(value) for key, value in weights_of(zoo).items()
+    }
+    backbone, images = load(onnx_file(text, **weights), recipe_file()), torch.randn(2, 3, 8, 8)
+    torch.testing.assert_close(backbone(images), load(zoo, recipe_file())(images))
+
+
+def weights_of(path):
+    return {tensor.name: tensor for tensor in onnx.load(path).graph.initializer}
 
 
 def test_a_record_builds_it_again_wherever_the_file_is(zoo, recipe_file, tmp_path):
