@@ -93,7 +93,11 @@ class Metadata:
     @property
     def prepare(self) -> Callable[[Image.Image], np.ndarray[Any, Any]]:
         """From an RGB or RGBA image to pixels ``(H, W, 3)``, uint8, for `Model.run`: resized and cropped, or whole."""
-        return (lambda image: np.array(self.recipe.flatten(image))) if self.resize else self.recipe
+        return self._whole if self.resize else self.recipe
+
+    def _whole(self, image: Image.Image) -> np.ndarray[Any, Any]:
+        self.recipe.resized(image.size)  # which the graph will do, within the same limit
+        return np.array(self.recipe.flatten(image))
 
     def batch_size(self, asked: int) -> int:
         """How many images a run takes: one where they are of any size."""

@@ -53,15 +53,18 @@ def _named(mode: str, deep: bool) -> str:
 
 def _from_wide_grey(image: Image.Image, source: Image.Image) -> Image.Image:
     """0..65535, or 0..4095 of a 12-bit TIFF, to 0..255; PIL's own conversion would clip."""
-    wide = np.asarray(image).astype(np.int32)
+    wide = np.asarray(image).astype(np.int32)  # then in place, for the sake of large images
     if _tag(source, _PHOTOMETRIC) == _WHITE_IS_ZERO:  # PIL turns 8-bit pixels round, but not these
-        wide = 65535 - wide
-    narrow = wide * 255 // 4095 if _tag(source, _BITS) == 12 else wide // 257
-    grey = Image.fromarray(narrow.clip(0, 255).astype(np.uint8))
+        np.subtract(65535, wide, out=wide)
     hidden = image.info.get("transparency")
-    if not isinstance(hidden, int):
-        return grey
-    return Image.merge("LA", (grey, Image.fromarray(np.where(wide == hidden, 0, 255).astype(np.uint8)))).convert("RGBA")
+    alpha = Image.fromarray((wide != hidden).astype(np.uint8) * np.uint8(255)) if isinstance(hidden, int) else None
+    if _tag(source, _BITS) == 12:
+        wide *= 255
+        wide //= 4095
+    else:
+        wide //= 257
+    grey = Image.fromarray(wide.clip(0, 255, out=wide).astype(np.uint8))
+    return grey if alpha is None else Image.merge("LA", (grey, alpha)).convert("RGBA")
 
 
 def _opaque_or_not(image: Image.Image) -> Image.Image:

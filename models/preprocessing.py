@@ -10,7 +10,7 @@ from PIL import Image
 from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.structure import structured
-from .images import flatten
+from .images import MOST_PIXELS, UnreadableImage, flatten
 
 RESIZE_MODES = ("shortest", "exact")
 INTERPOLATIONS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
@@ -65,6 +65,10 @@ class Preprocessing:
             raise InputError(f"layout: {self.layout!r} is not known; expected one of {LAYOUTS}")
         if self.antialias is not True:
             raise InputError(f"antialias: {self.antialias!r} found, only true is supported")
+        for name in ("resize_size", "crop_size"):
+            height, width = getattr(self, name)
+            if height * width > MOST_PIXELS:
+                raise InputError(f"{name}: {height} x {width} pixels, expected at most {MOST_PIXELS / 1e6:.0f} million")
         if self.background is not None and not _is_colour(self.background):
             raise InputError(f"background: {self.background!r} found, expected three whole numbers from 0 to 255")
 
@@ -80,9 +84,9 @@ class Preprocessing:
         return np.array(resized.crop((left, top, left + width, top + height)))  # black beyond the edges
 
     def resize(self, image: Image.Image) -> Image.Image:
-        """Composite and resize an RGB or RGBA image, before the crop."""
-        image = self.flatten(image)
+        """Composite and resize an RGB or RGBA image, before the crop; see `resized` for what is raised."""
         size = self.resized(image.size)
+        image = self.flatten(image)
         name = "nearest" if self.interpolation == _NEAREST_EXACT else self.interpolation
         return image if image.size == size else image.resize(size, Image.Resampling[name.upper()])
 
@@ -91,11 +95,20 @@ class Preprocessing:
         return flatten(image, self.background)
 
     def resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        """``(width, height)`` after the resize of an image of ``(width, height)``."""
+        """``(width, height)`` after the resize of an image of ``(width, height)``.
+
+        Raises:
+            UnreadableImage: That were more pixels than any image may have: a strip, and a recipe for large images.
+        """
         height, width = self.resize_size
-        if self.resize_mode == "exact":
-            return width, height
-        return height * size[0] // min(size), height * size[1] // min(size)
+        if self.resize_mode == "shortest":
+            height, width = height * size[1] // min(size), height * size[0] // min(size)
+        if height * width > MOST_PIXELS:
+            raise UnreadableImage(
+                f"{size[0]} x {size[1]} pixels, which this recipe resizes to {width} x {height}, expected at most "
+                f"{MOST_PIXELS / 1e6:.0f} million; divide it"
+            )
+        return width, height
 
     @property
     def crop_pct(self) -> float:

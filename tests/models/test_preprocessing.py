@@ -19,6 +19,7 @@ from torchvision.transforms import InterpolationMode, functional
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_json
 from headsmith.models import Normalize, Preprocessing
+from headsmith.models.images import UnreadableImage
 from headsmith.models.preprocessing import INTERPOLATIONS, WHITE
 from headsmith.models.recipe_file import read_recipe
 
@@ -143,6 +144,7 @@ def test_every_field_is_in_the_digest_and_survives_the_round_trip():
         ({"background": (0, 0, 256)}, "background: .*expected three whole numbers from 0 to 255"),
         ({"background": (0.5, 0, 0)}, "background: "),
         ({"background": "white"}, "background: 'white'"),
+        ({"crop_size": (20000, 20000)}, "crop_size: 20000 x 20000 pixels, expected at most 134 million"),
     ],
 )
 def test_what_cannot_be_done_is_refused(change, message):
@@ -179,6 +181,28 @@ def test_a_recipe_with_values_of_another_kind(tmp_path, line, said):
     (tmp_path / "recipe.yaml").write_text(text + line)
     with pytest.raises(InputError, match=rf"recipe\.yaml: {said}"):
         read_recipe(tmp_path / "recipe.yaml", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("", (255, 255, 255)), ("background: 7", (7, 7, 7)), ("background: [0, 128, 255]", (0, 128, 255))],
+)
+def test_a_recipe_says_what_transparency_is_composited_on(tmp_path, line, expected):
+    keys = "resize_mode: exact\nresize_size: 8\ncrop_size: 8\ninterpolation: bilinear\nmean: 0\nstd: 1\nscale: 1\n"
+    (tmp_path / "recipe.yaml").write_text(f"{keys}channel_order: rgb\nlayout: nchw\n{line}\n")
+    recipe = read_recipe(tmp_path / "recipe.yaml", None)
+    assert recipe.background == expected
+    assert (recipe(Image.new("RGBA", (9, 9), (200, 100, 50, 0))) == expected).all()
+
+
+def test_a_strip_is_resized_to_no_more_pixels_than_an_image_may_have():
+    recipe = Preprocessing("shortest", (4096, 4096), (64, 64), **GENERIC)
+    for size, resized in (((10, 1000), "4096 x 409600"), ((90, 10), "36864 x 4096")):
+        with pytest.raises(
+            UnreadableImage, match=rf"{size[0]} x {size[1]} pixels, .* resizes to {resized}, .* 134 mil"
+        ):
+            recipe(Image.new("RGB", size))
+    assert recipe.resized((80, 10)) == (32768, 4096)  # 2^27 pixels
 
 
 def test_a_recipe_from_before_backgrounds_drops_alpha_and_keeps_its_hash():

@@ -136,9 +136,10 @@ def gather(
     pixels, samples = [], []
     for sample, found in window:
         if isinstance(found, UnreadableImage):
+            reason = str(found).removeprefix(f"{sample.id}: ")
             if strict:
-                raise UnreadableImage(f"{found}; repair or remove it, or run without --strict")
-            report(sample.id, str(found).removeprefix(f"{sample.id}: "))
+                raise UnreadableImage(f"{sample.id}: {reason}; repair or remove it, or run without --strict")
+            report(sample.id, reason)
             continue
         pixels.append(found)
         samples.append(sample)

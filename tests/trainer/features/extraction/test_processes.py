@@ -14,29 +14,32 @@ import torch
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
-from headsmith.trainer.features.extraction import filled, filling, membership, shards
+from headsmith.trainer.features.extraction import filled, membership, shards
 from headsmith.trainer.features.extraction.assembly import elapsed
 from headsmith.trainer.features.launch import FirstEndedError, Launch
 
+PATIENCE = 300  # seconds, for a process that hangs
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")
 
 
-def work(out, options, start, log, die_at):
-    """One process of an extraction, in parts of 4 images, slow enough for others to have their share."""
+def work(out, options, begun, dead, log, die_at):
+    """One process of an extraction, in parts of 4 images; none writes before each of them has taken a part."""
     torch.set_num_threads(1)
     shards.SHARD_ROWS = 4
-    gather, write = filling.gather, filled.write_shard
-    filling.gather = lambda *args: time.sleep(0.02) or gather(*args)
+    write = filled.write_shard
     written = []
 
     def note(path, *rest):
+        if not written:
+            begun.wait()
         if len(written) == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if die_at is None:
+            dead.wait()
         write(path, *rest)
         written.append(path.name)
 
     filled.write_shard = note
-    start.wait()
     extract(out=out, **options)
     log.put(written)
 
@@ -53,7 +56,7 @@ def options(image_folder, tiny_backbone):
     folder = image_folder({"cat": 30, "dog": 11, "owl": 10})
     for name in ("cat/004.png", "owl/007.png", "dog/001.png"):
         (folder / name).write_text("no image")
-    # Two threads: with many, one process would have taken all parts before the others began.
+    # Two threads: with many, one process would have taken all parts ahead.
     return {"images": folder, "batch_size": 3, "device": "cpu", "workers": 2, **tiny_backbone._asdict()}
 
 
@@ -69,15 +72,20 @@ def alone(options, tmp_path_factory):
 
 def run(context, out, options, deaths):
     """Work in as many processes as ``deaths`` has entries: before which of its own parts each dies, or never."""
-    start, log = context.Barrier(len(deaths)), context.Queue()
-    processes = [context.Process(target=work, args=(out, options, start, log, die_at)) for die_at in deaths]
+    begun, dead, log = context.Barrier(len(deaths)), context.Event(), context.Queue()
+    processes = [context.Process(target=work, args=(out, options, begun, dead, log, die_at)) for die_at in deaths]
     for process in processes:
         process.start()
-    written = [log.get(timeout=60) for die_at in deaths if die_at is None]
+    for process, die_at in zip(processes, deaths, strict=True):
+        if die_at is not None:
+            process.join(PATIENCE)
+    dead.set()
     for process in processes:
+        process.join(PATIENCE)
+        process.kill()
         process.join()
     assert [process.exitcode for process in processes] == [0 if n is None else -signal.SIGKILL for n in deaths]
-    return written
+    return [log.get() for die_at in deaths if die_at is None]
 
 
 def assert_same(found: Path, expected: FeatureSet):
