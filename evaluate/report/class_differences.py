@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.printable import printable
 from ..metrics.row_scores import Array
 
 
@@ -58,14 +59,15 @@ def packed(labels: Array, correct: Mapping[str, Array], class_names: Sequence[st
         class_names: C names.
 
     Returns:
-        JSON values: ``classes``, the names of those with rows; ``n``, their rows; and for each classifier in
-        ``correct`` the rows in the order of classes, eight a byte, the first in the lowest bit, as base64.
+        JSON values: ``classes``, the names of those with rows, with control characters made visible; ``n``, their rows;
+        and for each classifier in ``correct`` the rows in the order of classes, eight a byte, the first in the lowest
+        bit, as base64.
     """
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=len(class_names))
     bits = {name: np.packbits(rows[order], bitorder="little").tobytes() for name, rows in correct.items()}
     return {
-        "classes": [name for name, n in zip(class_names, counts, strict=True) if n],
+        "classes": [printable(name) for name, n in zip(class_names, counts, strict=True) if n],
         "n": counts[counts > 0].tolist(),
         "correct": {name: base64.b64encode(data).decode("ascii") for name, data in bits.items()},
     }

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ...core.errors import InputError
+from ...core.printable import printable
 from ..result import EvalResult
 from ..results import Predictions, Results
 from ..results.predictions import same_rows
@@ -15,7 +16,7 @@ class Measured:
     """A classifier on the page.
 
     Attributes:
-        name: Its name; where two results are of the same classifier, with what tells them apart.
+        name: Its name, with control characters made visible; where two are equal, with what tells them apart.
         result: What was measured.
         predictions: What it answered.
         standing: Its place.
@@ -36,8 +37,9 @@ def measured(results: Results) -> list[Measured]:
     if not results.models:
         reasons = "".join(f"; {failed.model}: {failed.error}" for failed in results.failed[:1])
         raise InputError(f"{results.path}: no model in it was measured{reasons}")
-    count = Counter(result.model for result in results)
-    names = [one.model if count[one.model] == 1 else f"{one.model} ({one.key[:8]})" for one in results]
+    names = [printable(one.model) for one in results]
+    count = Counter(names)
+    names = [name if count[name] == 1 else f"{name} ({one.key[:8]})" for name, one in zip(names, results, strict=True)]
     found = {name: (one, results.predictions(one.key)) for name, one in zip(names, results, strict=True)}
     if not same_rows([predictions for _, predictions in found.values()]):
         raise InputError(f"{results.path}: not all models were measured on the same inputs; evaluate them again")

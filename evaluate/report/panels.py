@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.proportions import wilson_intervals
 from ..metrics import Reliability
 
 FEW, JOINED = 500, 3
@@ -11,7 +12,11 @@ FEW, JOINED = 500, 3
 
 @dataclass(frozen=True)
 class Bin:
-    """A bin that holds rows; ``share`` is its rows over those of the fullest bin, the rest as in `Reliability`."""
+    """A bin that holds rows.
+
+    ``share`` is its rows over those of the fullest bin, ``right_low`` and ``right_high`` are the ends of the 95 %
+    Wilson interval of ``accuracy``; the rest is as in `Reliability`.
+    """
 
     low: float
     high: float
@@ -19,6 +24,8 @@ class Bin:
     share: float
     confidence: float
     accuracy: float
+    right_low: float
+    right_high: float
 
 
 @dataclass(frozen=True)
@@ -39,10 +46,13 @@ def panel(name: str, curve: Reliability) -> Panel:
         np.where(curve.n > 0, curve.n * mean, 0).reshape(-1, join).sum(axis=1) / known
         for mean in (curve.confidence, curve.accuracy)
     )
-    columns = zip(curve.edges[:-1:join], curve.edges[join::join], n, confidence, accuracy, strict=True)
+    ends = wilson_intervals(accuracy * n, n)
+    columns = zip(
+        curve.edges[:-1:join], curve.edges[join::join], n / known.max(), confidence, accuracy, *ends, strict=True
+    )
     bins = [
-        Bin(float(low), float(high), int(count), float(count / n.max()), float(sure), float(right))
-        for low, high, count, sure, right in columns
+        Bin(*map(float, (low, high)), int(count), *map(float, figures))
+        for (low, high, *figures), count in zip(columns, n, strict=True)
         if count
     ]
     return Panel(name, curve.ece, bins)

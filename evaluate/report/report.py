@@ -10,7 +10,7 @@ from ...core.errors import InputError
 from ...core.files import new_file
 from ..results import Results, load_results
 from .content import content
-from .text import breakable, p_value, percent, points
+from .text import breakable, p_value, percent, points, visible
 
 
 def write_report(results: str | Path | Results, *, out: str | Path | None = None) -> Path:
@@ -41,7 +41,9 @@ def render(results: Results) -> str:
     """The page as text; for the errors see `write_report`."""
     folder = files(__package__)
     parts = {name: (folder / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=visible
+    )
     environment.filters |= {"percent": percent, "points": points, "p_value": p_value, "breakable": breakable}
     template = environment.from_string(parts["html"])
     return template.render(content(results), css=Markup(parts["css"]), js=Markup(parts["js"]))  # noqa: S704

@@ -1,8 +1,16 @@
 """Figures and names as text."""
 
 import re
+from typing import Any
 
 from markupsafe import Markup, escape
+
+from ...core.printable import printable
+
+
+def visible(value: Any) -> Any:
+    """What the page writes: text of files with its control characters made visible; the page's own HTML stays."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def percent(share: float | None) -> str:
@@ -22,5 +30,5 @@ def p_value(p: float) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name, escaped, that a browser may break after ``_``, ``.``, ``/`` and ``:``."""
-    return Markup(re.sub(r"(?<=[_./:])(?=\w)", "<wbr>", escape(name)))  # noqa: S704 - escaped
+    """A name, escaped and its control characters visible, that may be broken after ``_``, ``.``, ``/`` and ``:``."""
+    return Markup(re.sub(r"(?<=[_./:])(?=\w)", "<wbr>", escape(printable(name))))  # noqa: S704 - escaped

@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 from sklearn.metrics import top_k_accuracy_score
 from typer.testing import CliRunner
@@ -103,13 +105,22 @@ def test_a_head_alone(project):
     assert "on 15" in run("evaluate", root / "head", "--data", root / "features")
 
 
-def test_the_demo(glyph_demo):
+def test_the_demo(glyph_demo, monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        "headsmith.demo.picture.Figure", lambda **options: figures.append(Figure(**options)) or figures[0]
+    )
     made = (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns
     output = run("demo", "--quick", "--classes", 12, "--out", glyph_demo.parent)
     assert "softmax" in output
     assert (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns == made
     with Image.open(glyph_demo / "demo.png") as picture:
         assert picture.size[0] > 1000
+    shown = [text.get_text().replace("\n", " ") for text in figures[0].findobj(Text)]
+    names = {path.parent.name.split(" ", 1)[1] for path in (glyph_demo / "glyphs" / "test").glob("*/*.png")}
+    assert any(name in text for name in names for text in shown)
+    assert {"the right character", "another character"} <= set(shown)
+    assert not any("U+" in text for text in shown)
     for head in ("softmax", "odd_even"):
         parity = json.loads((glyph_demo / "bundles" / head / "parity.json").read_text())
         assert parity["held_out"]["n"] == len(list((glyph_demo / "glyphs" / "test").glob("*/*.png")))

@@ -1,74 +1,147 @@
-"""The picture of a sweep: validation accuracy against every setting that varies."""
+"""The picture of a sweep: validation accuracy against every setting that varies, and which head won."""
 
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from ...core.files import new_file
+from ...core.printable import printable
+from ...metrics.proportions import wilson, wilson_intervals
 
-COLUMNS, LABEL = 3, 24
+COLUMNS, LABEL, MEASURE = 3, 24, "val_score"
 LOGARITHMIC = {"learning_rate", "inverse_temperature", "m", "batch_size", "hidden"}
 COLORS = ("#3b6fb6", "#b5442e", "#4b9560", "#8a5aa8", "#d08a2c", "#4aa3b5", "#c05f93", "#7a6a58", "#7d8590")
+WINNER = {"marker": "*", "markersize": 11, "markerfacecolor": "#f2c230", "markeredgecolor": "#333333"}
+KEY = "Dots: all heads. Lines and bars: the best head of each value, with its 95 % Wilson interval."
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
+STYLE = {"font.family": "DejaVu Sans", "font.size": 9, "text.parse_math": False}
 
 
-def draw_sweep(rows: Sequence[dict[str, Any]], axes: Sequence[str], measure: str, path: Path) -> None:
+@dataclass(frozen=True)
+class _Panel:
+    """One setting: ``places`` are the positions of its values."""
+
+    axes: Axes
+    name: str
+    places: dict[Any, float]
+    numeric: bool
+
+
+def draw_sweep(rows: Sequence[dict[str, Any]], axes: Sequence[str], select: str, winner: int, path: Path) -> None:
     """Write a PNG: a panel for each setting that varies, a dot for each head, a line a contender through its best.
+
+    A setting that only tells the contenders apart has no panel, as the legend says the same.
 
     Args:
         rows: The heads, as in ``sweep.csv``.
         axes: The settings that vary.
-        measure: The column that is drawn, in per cent.
+        select: What the heads were chosen by.
+        winner: The row of the head that won.
         path: The PNG to write.
     """
-    axes = [name for name in axes if name != "seed"] or ["seed"]
     contenders = list(dict.fromkeys(row["contender"] for row in rows))
-    lines, columns = -(-len(axes) // COLUMNS), min(len(axes), COLUMNS)
-    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 9}):
-        figure = Figure(figsize=(4 * columns, 3 * lines + 0.5), layout="constrained")
+    varied = [name for name in axes if name != "seed"] or ["seed"]
+    names = [name for name in varied if not _is_the_legend(rows, name)]
+    legend = bool(names) and len(contenders) > 1
+    names = names or varied[:1]
+    lines, columns = -(-len(names) // COLUMNS), min(len(names), COLUMNS)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(max(4 * columns, 6), 3 * lines + 1.5), layout="constrained")
         panels = list(figure.subplots(lines, columns, squeeze=False, sharey=True).flat)
-        for panel, name in zip(panels[: len(axes)], axes, strict=True):
-            _draw(panel, [row for row in rows if None not in (row[measure], row[name])], name, measure, contenders)
-        for panel in panels[len(axes) :]:
+        for panel, name in zip(panels[: len(names)], names, strict=True):
+            _draw(_panel(panel, rows, name), rows, contenders, rows[winner])
+        for panel in panels[len(names) :]:
             panel.remove()
-        figure.supylabel(f"{measure.replace('_', ' ')} in %", fontsize=9)
-        handles = [Line2D([], [], color=_color(place)) for place in range(len(contenders))]
-        figure.legend(handles, contenders, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        figure.suptitle(_title(rows, varied, rows[winner], select, 24 * columns + 24), fontsize=10)
+        figure.supylabel(f"validation {select}, %", fontsize=9)
+        handles = [Line2D([], [], linestyle="", **WINNER, label="winner")]
+        for place, contender in enumerate(contenders if legend else ()):
+            # The blank keeps a name that begins with an underscore, which a legend leaves out.
+            handles.append(Line2D([], [], color=_color(place), marker=".", label=" " + _short(contender)))
+        key = textwrap.fill(KEY, 70 * columns)
+        figure.legend(handles=handles, title=key, loc="outside lower center", ncols=2 * columns, **LEGEND)
         with new_file(path) as temporary:
             figure.savefig(temporary, dpi=110, format="png")
 
 
-def _draw(panel: Axes, rows: Sequence[dict[str, Any]], name: str, measure: str, contenders: Sequence[str]) -> None:
-    numeric = all(isinstance(row[name], int | float) for row in rows)
-    values = list(dict.fromkeys(row[name] for row in rows))
+def _is_the_legend(rows: Sequence[dict[str, Any]], name: str) -> bool:
+    """Whether a contender has one value of a setting, and no two have the same."""
+    pairs = {(row["contender"], row[name]) for row in rows}
+    contenders, values = ({pair[place] for pair in pairs} for place in (0, 1))
+    return len(pairs) == len(contenders) == len(values)
+
+
+def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], best: dict[str, Any], select: str, width: int) -> str:
+    settings = ", ".join(f"{name} {_text(best[name])}" for name in names if best[name] is not None)
+    share = wilson(round(best["val_n"] * best[MEASURE] / 100), best["val_n"])
+    text = (
+        f"Best of {len(rows):,} heads by validation {select}: {best['contender']} ({settings}), "
+        f"{best[MEASURE]:.1f} % of {best['val_n']:,} rows (95 % {100 * share.low:.1f} to {100 * share.high:.1f})"
+    )
+    return textwrap.fill(printable(text), width)
+
+
+def _panel(axes: Axes, rows: Sequence[dict[str, Any]], name: str) -> _Panel:
+    values = list(dict.fromkeys(row[name] for row in rows if row[name] is not None))
+    numeric = all(isinstance(value, int | float) for value in values)
     values = sorted(values) if numeric else values
-    places = {value: value if numeric else place for place, value in enumerate(values)}
-    for place, contender in enumerate(contenders):
-        own = [row for row in rows if row["contender"] == contender]
-        panel.plot(
-            [places[row[name]] for row in own], [row[measure] for row in own], ".", color=_color(place), alpha=0.4
-        )
-        best = {value: max(row[measure] for row in own if row[name] == value) for value in (row[name] for row in own)}
-        reached = sorted((places[value], best[value]) for value in best)
-        panel.plot(*zip(*reached, strict=True) if reached else ([], []), "-" if numeric else "_", color=_color(place))
-    panel.set_title(name)
-    panel.spines[["top", "right"]].set_visible(False)
-    _label(panel, name, values, numeric)
-
-
-def _label(panel: Axes, name: str, values: Sequence[Any], numeric: bool) -> None:
+    places = {value: float(value) if numeric else float(place) for place, value in enumerate(values)}
+    axes.set_title(name, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
     if numeric and name in LOGARITHMIC:
-        panel.set_xscale("log")
-        panel.xaxis.set_minor_locator(NullLocator())
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
     if numeric:
-        panel.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks(list(places.values()), [_text(value) for value in values])
     else:
-        panel.set_xticks(range(len(values)), [str(value)[:LABEL] for value in values], rotation=30, ha="right")
+        axes.set_xticks(list(places.values()), [_short(value) for value in values], rotation=30, ha="right")
+        axes.set_xlim(-0.5, len(values) - 0.5)
+    return _Panel(axes, name, places, numeric)
+
+
+def _draw(panel: _Panel, rows: Sequence[dict[str, Any]], contenders: Sequence[str], winner: dict[str, Any]) -> None:
+    rows = [row for row in rows if row[MEASURE] is not None and row[panel.name] is not None]
+    for number, contender in enumerate(contenders):
+        best: dict[Any, dict[str, Any]] = {}
+        own = [row for row in rows if row["contender"] == contender]
+        for row in sorted(own, key=lambda row: row[MEASURE]):
+            best[row[panel.name]] = row
+        # Beside one another, so that neither bars nor equal scores cover those of other contenders.
+        aside = (number - (len(contenders) - 1) / 2) * min(5, 30 / len(contenders)) / 72
+        where = panel.axes.transData + ScaledTranslation(aside, 0, panel.axes.figure.dpi_scale_trans)  # type: ignore[union-attr]
+        look = {"color": _color(number), "transform": where}
+        x, y = [panel.places[row[panel.name]] for row in own], [row[MEASURE] for row in own]
+        panel.axes.plot(x, y, ".", alpha=0.4, **look)
+        reached = sorted(best.values(), key=lambda row: panel.places[row[panel.name]])
+        x, y = [panel.places[row[panel.name]] for row in reached], np.array([row[MEASURE] for row in reached])
+        panel.axes.plot(x, y, "o-" if panel.numeric else "o", markersize=3.5, linewidth=1.2, **look)
+        n = np.array([row["val_n"] for row in reached])
+        low, high = wilson_intervals(y / 100 * n, n)
+        panel.axes.vlines(x, 100 * low, 100 * high, linewidth=1, alpha=0.7, **look)
+        panel.axes.update_datalim([*zip(x, 100 * low, strict=True), *zip(x, 100 * high, strict=True)])
+        if contender == winner["contender"] and winner[panel.name] is not None:
+            place = panel.places[winner[panel.name]]
+            panel.axes.plot(place, winner[MEASURE], linestyle="", zorder=5, transform=where, **WINNER)
+    panel.axes.autoscale_view(scalex=panel.numeric)
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _short(value: Any) -> str:
+    text = printable(str(value))
+    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
 
 
 def _color(place: int) -> str:

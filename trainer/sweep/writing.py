@@ -47,7 +47,9 @@ def write_sweep(
     write_csv(folder / HEADS, by_head)
     write_csv(folder / SUMMARY, by_setting)
     axes = varying(by_head)
-    draw_sweep(by_head, axes, "val_score", folder / PICTURE)
+    select = spelt_out(heads[0].config)["select"]
+    winner = [head.file for head in heads].index(contest.winner.setting.best.file)
+    draw_sweep(by_head, axes, select, winner, folder / PICTURE)
     files = (HEADS, SUMMARY, PICTURE, f"{BEST}/run.json")
     record = {
         "format": FORMAT,
@@ -55,7 +57,7 @@ def write_sweep(
         "features": {"path": str(feature_set.path), "fingerprint": feature_set.fingerprint},
         "request": plan.request(feature_set.fingerprint),
         "preset": None if plan.preset is None else {"name": plan.preset.name, "source": plan.preset.source},
-        "select": spelt_out(heads[0].config)["select"],
+        "select": select,
         "heads": len(heads),
         "banks": len({head.bank for head in heads}),
         "axes": axes,

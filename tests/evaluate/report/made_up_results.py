@@ -141,7 +141,7 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         gpu_bytes=None,
     )
     return EvalResult(
-        key=f"{number:016x}",
+        key=2 * f"{number:08x}",
         model=model.name,
         source=model.name,
         labels=class_names,

@@ -24,6 +24,10 @@ def test_nothing_is_wider_than_the_screen(seen):
     assert {width: found for width, found in seen["widths"].items() if found > int(width)} == {}
 
 
+def test_no_number_of_a_table_is_cut_by_the_edge_of_a_phone(seen):
+    assert seen["cut"] == {width: [[], [], []] for width in ("320", "390")}
+
+
 def test_it_complains_of_nothing(seen):
     assert seen["complaints"] == []
 

@@ -91,6 +91,58 @@ def test_reliability(made):
         corners = np.array([corner.split(",") for corner in panel.one("polyline").attributes["points"].split()], float)
         np.testing.assert_allclose(corners[:, 0], 100 * confidence, atol=0.02)
         np.testing.assert_allclose(corners[:, 1], 100 - 100 * accuracy, atol=0.02)
+        n, _ = np.histogram(sure, bins=np.linspace(0, 1, 16))
+        low, high = proportion_confint(np.round(accuracy * n[n > 0]), n[n > 0], method="wilson")
+        bars = [bar.attributes for bar in panel.all("line", _class="spread")]
+        np.testing.assert_allclose(
+            [[float(bar["y1"]), float(bar["y2"])] for bar in bars], 100 - 100 * np.c_[low, high], atol=0.02
+        )
+
+
+def test_reliability_of_few_images_has_fewer_bins_with_their_intervals(tmp_path):
+    logits = made_up_results(tmp_path, FEW[:1], n=82)[FEW[0].name]
+    page = parse(write_report(tmp_path).read_text(encoding="utf-8"))
+    powers = np.exp(logits.astype(float))
+    n, _ = np.histogram(powers.max(axis=1) / powers.sum(axis=1), bins=5, range=(0, 1))
+    panel = page.one("div", _class="panels")
+    assert [title.text.split(" of ")[-1] for title in panel.all("title")] == [str(count) for count in n if count]
+    bars = [(float(bar.attributes["y1"]), float(bar.attributes["y2"])) for bar in panel.all("line", _class="spread")]
+    dots = [float(dot.attributes["cy"]) for dot in panel.all("circle")]
+    assert all(low >= dot >= high and low - high > 5 for (low, high), dot in zip(bars, dots, strict=True))
+
+
+HIDDEN = {
+    "\x1b[2J": r"\x1b[2J",
+    "\u202egpj.exe": r"\u202egpj.exe",
+    "a\u2028b": r"a\u2028b",
+    "zero\u200bwidth": r"zero\u200bwidth",
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), HIDDEN.items())
+def test_control_characters_are_visible_wherever_they_stand(tmp_path, text, shown):
+    models = (Model(f"first {text}", 3.0, flags=(f"flag {text}",)), Model(f"second {text}", 2.0))
+    failed = (FailedModel(f"broken {text}", "broken", f"error {text}", "0" * 16),)
+    classes = [f"class {text}", "other", f"third {text}"]
+    source = {"data": f"folder {text}"}
+    groups = [f"group {text}"] * 30
+    made_up_results(tmp_path, models, class_names=classes, n=30, source=source, failed=failed, groups=groups)
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert text not in page
+    tree = parse(page)
+    for place in ("first", "second", "broken", "flag", "error", "class", "group", "folder"):
+        assert f"{place} {shown}" in tree.text
+    bits = json.loads(tree.one("script", id="packed").text)
+    options = [option.attributes["value"] for option in tree.one("select", id="first-model").all("option")]
+    assert list(bits["correct"]) == options == [f"first {shown}", f"second {shown}"]
+    assert bits["classes"][0] == f"class {shown}"
+
+
+def test_names_that_look_the_same_once_visible_are_told_apart(tmp_path):
+    made_up_results(tmp_path, (Model("a\x1b", 3.0), Model(r"a\x1b", 2.0)), n=30)
+    tree = parse(write_report(tmp_path).read_text(encoding="utf-8"))
+    names = [row[0] for row in tree.one("table", id="ranking-table").rows()]
+    assert names == [r"a\x1b (00000000)", r"a\x1b (00000001)"]
 
 
 def test_class_by_class(made):

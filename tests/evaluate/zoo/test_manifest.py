@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
-from headsmith.evaluate import load_results
+from headsmith.evaluate import load_results, timing
 from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
 from headsmith.evaluate.zoo.manifest import known_files
 from headsmith.models.recipe_file import recipe_of
@@ -140,8 +140,10 @@ def test_a_file_of_the_onnx_model_zoo_is_known_by_its_contents(onnx_file, recipe
     assert only(path, preprocessing=recipe_file(crop_size=224), labels="imagenet-1k").published is None
 
 
-def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_folder, tmp_path):
-    """All nine, in their real structure; their answers are those that the package stores."""
+def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_folder, tmp_path, monkeypatch):
+    """All nine, in their real structure; their answers are those that the package stores, no better than guesses."""
+    monkeypatch.setattr(timing, "ROUNDS", 1)  # others measure speed
+    monkeypatch.setattr(timing, "LEAST", 1)
     images, out = image_folder({"n01440764": 1, "n01443537": 1}), tmp_path / "results"
     command = [
         "evaluate",
@@ -155,7 +157,7 @@ def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_
         "--save-logits",
     ]
     result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 4, result.output
     folder = Path(onnx.__file__).parent / "backend/test/data/light"
     found = load_results(out)
     assert sorted(one.model for one in found) == sorted(path.stem for path in folder.glob("*.onnx"))
