@@ -47,12 +47,12 @@ def panel(name: str, curve: Reliability) -> Panel:
         for mean in (curve.confidence, curve.accuracy)
     )
     ends = wilson_intervals(accuracy * n, n)
-    columns = zip(
-        curve.edges[:-1:join], curve.edges[join::join], n / known.max(), confidence, accuracy, *ends, strict=True
-    )
+    edges = curve.edges[:-1:join], curve.edges[join::join]
+    figures = np.stack([*edges, n / known.max(), confidence, accuracy, *ends], axis=1)[n > 0].tolist()
     bins = [
-        Bin(*map(float, (low, high)), int(count), *map(float, figures))
-        for (low, high, *figures), count in zip(columns, n, strict=True)
-        if count
+        Bin(low, high, count, share, sure, right, right_low, right_high)
+        for count, (low, high, share, sure, right, right_low, right_high) in zip(
+            n[n > 0].tolist(), figures, strict=True
+        )
     ]
     return Panel(name, curve.ece, bins)

@@ -21,10 +21,10 @@ from ...metrics.proportions import wilson, wilson_intervals
 COLUMNS, LABEL, MEASURE = 3, 24, "val_score"
 LOGARITHMIC = {"learning_rate", "inverse_temperature", "m", "batch_size", "hidden"}
 COLORS = ("#3b6fb6", "#b5442e", "#4b9560", "#8a5aa8", "#d08a2c", "#4aa3b5", "#c05f93", "#7a6a58", "#7d8590")
-WINNER = {"marker": "*", "markersize": 11, "markerfacecolor": "#f2c230", "markeredgecolor": "#333333"}
+WINNER: dict[str, Any] = {"marker": "*", "markersize": 11, "markerfacecolor": "#f2c230", "markeredgecolor": "#333333"}
 KEY = "Dots: all heads. Lines and bars: the best head of each value, with its 95 % Wilson interval."
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
-STYLE = {"font.family": "DejaVu Sans", "font.size": 9, "text.parse_math": False}
+STYLE: dict[Any, Any] = {"font.family": "DejaVu Sans", "font.size": 9, "text.parse_math": False}
 
 
 @dataclass(frozen=True)
@@ -118,15 +118,15 @@ def _draw(panel: _Panel, rows: Sequence[dict[str, Any]], contenders: Sequence[st
             best[row[panel.name]] = row
         # Beside one another, so that neither bars nor equal scores cover those of other contenders.
         aside = (number - (len(contenders) - 1) / 2) * min(5, 30 / len(contenders)) / 72
-        where = panel.axes.transData + ScaledTranslation(aside, 0, panel.axes.figure.dpi_scale_trans)  # type: ignore[union-attr]
-        look = {"color": _color(number), "transform": where}
+        where = panel.axes.transData + ScaledTranslation(aside, 0, panel.axes.figure.dpi_scale_trans)
+        look: dict[str, Any] = {"color": _color(number), "transform": where}
         x, y = [panel.places[row[panel.name]] for row in own], [row[MEASURE] for row in own]
         panel.axes.plot(x, y, ".", alpha=0.4, **look)
         reached = sorted(best.values(), key=lambda row: panel.places[row[panel.name]])
-        x, y = [panel.places[row[panel.name]] for row in reached], np.array([row[MEASURE] for row in reached])
-        panel.axes.plot(x, y, "o-" if panel.numeric else "o", markersize=3.5, linewidth=1.2, **look)
+        x, scores = [panel.places[row[panel.name]] for row in reached], np.array([row[MEASURE] for row in reached])
+        panel.axes.plot(x, scores, "o-" if panel.numeric else "o", markersize=3.5, linewidth=1.2, **look)
         n = np.array([row["val_n"] for row in reached])
-        low, high = wilson_intervals(y / 100 * n, n)
+        low, high = wilson_intervals(scores / 100 * n, n)
         panel.axes.vlines(x, 100 * low, 100 * high, linewidth=1, alpha=0.7, **look)
         panel.axes.update_datalim([*zip(x, 100 * low, strict=True), *zip(x, 100 * high, strict=True)])
         if contender == winner["contender"] and winner[panel.name] is not None:
