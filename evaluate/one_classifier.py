@@ -17,8 +17,9 @@ from .metrics import Summary, class_table, confused_pairs, reliability, selectiv
 from .reference import flips, judge
 from .result import EvalResult, FailedModel, Setup
 from .results import Predictions, ResultsFolder
+from .sanity import probed
 from .speed import gpu_name, speed_of_pass
-from .zoo import SAMPLE, Candidate, Failed, open_candidate, probe
+from .zoo import Candidate, Failed, open_candidate
 from .zoo.failure import failure
 
 KEPT, CONFUSED = 5, 100
@@ -81,7 +82,7 @@ def _measure(
 ) -> tuple[EvalResult, Predictions, Array | None]:
     nodes = _nodes(candidate, model, options)
     held_out = data.matched(candidate, model, options.strict)
-    suspicions = [] if candidate.head_only else _probed(candidate, model, data, held_out.index)
+    suspicions, notes = probed(candidate, model, data)
     kept = max(KEPT, *options.k)
     measured = measure(model, held_out, data, options.batch_size, k=kept, keep_logits=options.save_logits)
     speed = speed_of_pass(model, held_out, measured, options.batch_size)
@@ -119,7 +120,7 @@ def _measure(
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
-        notes=list(candidate.notes),
+        notes=[*candidate.notes, *notes],
     )
     published = candidate.published
     if published is not None:
@@ -173,16 +174,6 @@ def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float
     if data.sets is not None:
         return largest_share(data.sets[measured.rows])
     return summary.label_share or 0.0
-
-
-def _probed(candidate: Candidate, model: Model, data: HeldOutData, index: Array) -> list[str]:
-    """What `probe` says of some of the images that have one right class."""
-    if data.sets is not None:
-        return []
-    batches = list(data.matched(candidate, model, strict=False).sample(SAMPLE).batches(SAMPLE))
-    if not batches or len({batch.inputs.shape[1:] for batch in batches}) > 1 or model.metadata.resize:
-        return []
-    return probe(candidate, model, batches[0].inputs, batches[0].labels)
 
 
 def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[str, int], options: Options) -> Setup:

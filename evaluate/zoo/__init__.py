@@ -4,7 +4,8 @@ from .candidate import Candidate, Failed, Published, Setup
 from .finding import find_candidates
 from .names import match_names
 from .opening import open_candidate
-from .probe import SAMPLE, probe
+from .probe import SAMPLE, power, probe
+from .setups import other_crops
 
 __all__ = [
     "SAMPLE",
@@ -15,5 +16,7 @@ __all__ = [
     "find_candidates",
     "match_names",
     "open_candidate",
+    "other_crops",
+    "power",
     "probe",
 ]

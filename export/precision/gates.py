@@ -173,7 +173,12 @@ class GateReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""
-        drops = {"top1_drop": self.top1_drop, "top5_drop": self.top5_drop, "flips": self.flips, "passed": self.passed}
+        drops: dict[str, Any] = {
+            "top1_drop": self.top1_drop,
+            "top5_drop": self.top5_drop,
+            "flips": self.flips,
+            "passed": self.passed,
+        }
         drops |= {"one_input": self.one_input, "smallest_drop": self.smallest_drop, "power": self.power}
         return asdict(self) | drops | {"agreement": self.agreement.to_dict()}
 

@@ -5,9 +5,14 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import pytest
+from PIL import Image
+from scipy.stats import binomtest
 
-from headsmith.evaluate.zoo import open_candidate, probe
-from headsmith.evaluate.zoo.probe import NORMALISATIONS
+from headsmith.core.errors import InputError
+from headsmith.evaluate.data import open_data
+from headsmith.evaluate.sanity import probed
+from headsmith.evaluate.zoo import open_candidate, other_crops, power, probe
+from headsmith.evaluate.zoo.setups import NORMALISATIONS
 
 COLOURS = np.array([[230, 120, 40], [40, 120, 230], [120, 40, 230], [60, 60, 60], [190, 190, 190], [120, 230, 40]])
 NEAREST = "(float[N,3,8,8] images) => (float[N,6] scores) { p = GlobalAveragePool(images) f = Flatten(p) "
@@ -164,3 +169,83 @@ def test_rows_with_nan_are_no_answers(nearest, sample, monkeypatch):
     model = open_candidate(found, threads=1)
     monkeypatch.setattr(model, "_scores", lambda fed, _: np.full((len(fed), len(found.labels)), np.nan, np.float32))
     assert probe(found, model, *sample) == []
+
+
+GATHER = (
+    "(float[N,3,8,8] images) => (float[N,6] scores) { many = Constant<value = float {63.0}>() z = Mul(images, many) "
+)
+GATHER += "i = Cast<to=7>(z) table = Gather(levels, i) p = GlobalAveragePool(table) f = Flatten(p) "
+GATHER += "scores = Gemm<transB=1>(f, w, b) }"
+
+
+@pytest.mark.parametrize(("declared", "doubts"), [("rgb", 0), ("bgr", 1)])
+def test_a_setup_that_the_file_cannot_run_is_left_out(
+    onnx_file, recipe_file, labels_file, only, sample, declared, doubts
+):
+    """The file looks its pixels, in 0..1, up in a table of 64 levels; others lie outside of it."""
+    seen = COLOURS / 255
+    weights = {"w": 2 * seen, "b": -(seen**2).sum(1), "levels": np.arange(64) / 63}
+    path = onnx_file(GATHER, **{key: value.astype(np.float32) for key, value in weights.items()})
+    found = only(path, preprocessing=recipe_file(**recipe_of("pixels in 0..1", declared)), labels=labels_file(6))
+    model = open_candidate(found, threads=1)
+    with pytest.raises(InputError, match="cannot run images"):
+        model.answer(model.fed_by(replace(found.preprocessing, scale=1.0), sample[0][:4]))
+    said = probe(found, model, *sample)
+    assert [doubt.partition(" would")[0] for doubt in said] == ["the channel order RGB"] * doubts
+
+
+@pytest.mark.parametrize(("edge", "right"), [(24, False), (8, True)])
+def test_resize_and_crop_are_tried(nearest, tmp_path, edge, right):
+    """The colour lies around a middle of noise, which is all that remains where an edge of 24 is cropped to 8."""
+    random = np.random.default_rng(0)
+    for label, colour in enumerate(COLOURS):
+        (tmp_path / "data" / f"class {label}").mkdir(parents=True)
+        for number in range(10):
+            pixels = np.broadcast_to(colour, (48, 48, 3)) + random.normal(0, 10, (48, 48, 3))
+            pixels[16:32, 16:32] = random.choice(COLOURS)
+            image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+            image.save(tmp_path / "data" / f"class {label}" / f"{number}.png")
+    found = nearest(("pixels in 0..1", "rgb"), ("pixels in 0..1", "rgb"))
+    found = replace(found, preprocessing=replace(found.preprocessing, resize_size=(edge, edge), crop_size=(8, 8)))
+    doubts, (note,) = probed(found, open_candidate(found, threads=1), open_data(tmp_path / "data"))
+    assert note.startswith("sanity probe: 60 images: only drops above ")
+    if right:
+        assert doubts == []
+    else:
+        assert [doubt for doubt in doubts if doubt.startswith("resize to ") and "8x8" in doubt]
+
+
+def test_what_is_declared_is_not_among_the_other_crops(nearest):
+    declared = nearest(("pixels in 0..1", "rgb"), ("pixels in 0..1", "rgb")).preprocessing
+    others = other_crops(declared)
+    assert others
+    assert declared not in others.values()
+    assert {recipe.crop_size for recipe in others.values()} == {declared.crop_size}
+    for name, recipe in others.items():
+        assert name not in other_crops(recipe)
+
+
+@pytest.mark.parametrize("n", [30, 40, 128])
+def test_what_the_images_can_show_is_said(nearest, sample, n):
+    """As many images as scipy's exact test asks for, all in favour of another setup, are seen; one fewer are not."""
+    found = nearest(("pixels in 0..1", "bgr"), ("pixels in 0..1", "rgb"))
+    model, pixels, other = open_candidate(found, threads=1), sample[0][:n], sample[1][:n]
+    tried = 9 + 2  # five normalisations in two orders less the declared one; labels shifted up and down
+    fewest = next(d for d in range(1, 100) if binomtest(d, d).pvalue <= 0.01 / tried)
+    assert power(found, model, pixels, {}) == (
+        f"sanity probe: {n} images: only drops above {100 * fewest / n:.1f} points of the declared setup against "
+        "another would be seen"
+    )
+    declared = model.run(pixels).logits.argmax(1)
+    differ = np.flatnonzero(declared != other)
+    for won in (fewest, fewest - 1):
+        labels = np.where(declared == other, declared, 3)  # neither has these right
+        labels[differ[:won]] = other[differ[:won]]
+        doubts = probe(found, model, pixels, labels)
+        assert any("would be clearly better" in doubt for doubt in doubts) == (won == fewest)
+
+
+def test_few_images_are_said_to_be_too_few(nearest, sample):
+    found = nearest(("pixels in 0..1", "bgr"), ("pixels in 0..1", "rgb"))
+    said = power(found, open_candidate(found, threads=1), sample[0][:6], {})
+    assert said == "sanity probe: 6 images are too few to try other setups than the declared one"
