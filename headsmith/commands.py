@@ -101,9 +101,11 @@ def _with_flags(line: str, group: Any, ctx: Any) -> str:
 
     A keyword stands at the start of the line (``p_k: ...``) or in backticks (```overwrite```).
     """
-    command = group.get_command(ctx, ctx.invoked_subcommand or "")
+    names = [*group.list_commands(ctx), ctx.invoked_subcommand or ""]  # its own flags win
+    commands = [group.get_command(ctx, name) for name in names]
     flags = {
         param.name: next((name for name in param.opts if name.startswith("--")), "")
+        for command in commands
         for param in getattr(command, "params", ())
     }
 

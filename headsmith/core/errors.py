@@ -1,25 +1,38 @@
 """The errors that a user meets. Each kind has a type of its own, and all have one base."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from .printable import printable
 
 _LONGEST = 1500
+# A command in backticks, which stays; or a flag.
+_FLAG = re.compile(r"`headsmith [^`]*`|(?<![\w-])--(?P<name>[a-z][a-z0-9-]*)")
+# Flags that are called otherwise than their keyword.
+_KEYWORDS = {"format": "formats", "input": "input_format"}
+
+
+def _keyword(found: re.Match[str]) -> str:
+    if found["name"] is None:
+        return found[0]
+    name = _KEYWORDS.get(found["name"], found["name"].replace("-", "_"))
+    return name if found.start() == 0 else f"`{name}`"
 
 
 class HeadsmithError(Exception):
     """What went wrong, in one line; the command line prints it and ends with status `exit_code`.
 
-    Control characters, which may come from a file's names and from messages of libraries, are made visible, and of a
-    message of thousands of letters, which quotes what it found, the middle is left out.
+    A flag in the message (``--p-k``) becomes the keyword of the Python functions (``p_k`` at the start, else in
+    backticks); the command line turns it into the flag again. Control characters, which may come from a file's names
+    and from messages of libraries, are made visible. The middle of a message of thousands of letters is left out.
     """
 
     exit_code: int
 
     def __init__(self, message: object) -> None:
-        text = printable(str(message))
+        text = printable(_FLAG.sub(_keyword, str(message)))
         super().__init__(text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}")
 
 

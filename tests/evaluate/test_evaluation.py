@@ -234,7 +234,7 @@ def test_a_subset_of_the_classes_has_figures_of_its_own(tiny_bundle, images, eva
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 def test_cuda_without_cuda(tiny_bundle, images, tmp_path):
-    with pytest.raises(InputError, match="--provider"):
+    with pytest.raises(InputError, match="provider"):
         evaluate_classifiers(tiny_bundle, data=images, provider="cuda", out=tmp_path / "out")
 
 
@@ -257,7 +257,7 @@ def test_options_that_mean_nothing(tiny_bundle, images, asked, said):
 
 def test_nodes_that_the_provider_does_not_run(tiny_bundle, images, monkeypatch, tmp_path):
     monkeypatch.setattr(one_classifier, "misplaced_nodes", lambda *_: ["TopK", "Softmax", "TopK"])
-    with pytest.raises(InputError, match=r"3 nodes \(Softmax, TopK\) do not run on .* --allow-fallback"):
+    with pytest.raises(InputError, match=r"3 nodes \(Softmax, TopK\) do not run on .* `allow_fallback`"):
         evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)
     assert evaluate_classifiers(tiny_bundle, data=images, out=tmp_path, allow_fallback=True)[0].n == 42
 
@@ -326,7 +326,7 @@ def test_the_same_classifier_under_torch(tiny_bundle, images, tmp_path):
     assert result.against.difference.difference == 0
     assert result.against.max_abs_difference < 1e-3
     head = tiny_bundle.path / "model.ts"
-    with pytest.raises(InputError, match=r"--against torch: .*model\.ts has no file for torch"):
+    with pytest.raises(InputError, match=r"against torch: .*model\.ts has no file for torch"):
         evaluate_classifiers(head, data=images, out=tmp_path, against="torch")
 
 

@@ -60,7 +60,7 @@ def test_the_devkits_own_map(flat, tmp_path):
 
 
 def test_numbers_without_a_map_are_refused(flat, tmp_path):
-    with pytest.raises(InputError, match=r"numbers 1\.\.3; one-based\?; say what they stand for with --class-ids"):
+    with pytest.raises(InputError, match=r"numbers 1\.\.3; one-based\?; say what they stand for with `class_ids`"):
         open_data(flat, truth=write(tmp_path / "truth.txt", LINES))
 
 
@@ -221,7 +221,7 @@ def test_numbered_folders_are_sorted_as_numbers(image_folder, tmp_path):
     } == {str(number): SYNSETS[number] for number in range(12)}
     names = write(tmp_path / "names.txt", "\n".join("abcdefghijkl"))
     assert class_names_of(str(names))["10"] == "k"
-    with pytest.raises(InputError, match="class 10 is none of the 2 ids of --class-ids"):
+    with pytest.raises(InputError, match="class 10 is none of the 2 ids of `class_ids`"):
         open_data(folder, class_ids=str(write(tmp_path / "few.txt", "a\nb")))
 
 
@@ -256,7 +256,7 @@ def test_groups_of_a_csv_file(flat, tiny_bundle, tmp_path):
         expected = top_k_accuracy_score(saved["labels"][rows], saved["logits"][rows], k=1, labels=range(6))
         assert result.groups[group].top[1].value == pytest.approx(expected)
     assert results.predictions(0).groups == ["snow", "fog"] * 3
-    with pytest.raises(InputError, match="no --group-column light; its columns are file, class, weather|not among"):
+    with pytest.raises(InputError, match="no `group_column` light; its columns are file, class, weather|not among"):
         open_data(flat, truth=truth, group_column="light")
 
 
@@ -270,5 +270,5 @@ def test_groups_of_a_datasets_source(flat, tmp_path):
     data = open_data(tmp_path / "set", label_column="label", group_column="camera")
     assert data.groups == ["a", "b"] * 3
     assert data.image(data.ids[0]).size == (40, 40)
-    with pytest.raises(InputError, match="no --group-column lens"):
+    with pytest.raises(InputError, match="no `group_column` lens"):
         open_data(tmp_path / "set", label_column="label", group_column="lens")

@@ -113,7 +113,7 @@ def test_what_the_run_says_is_not_said_again(zoo, run, recipe_file, tmp_path):
 
 
 def test_a_head_of_another_backbone_is_refused(zoo, tiny_run, tmp_path):
-    with pytest.raises(InputError, match=r"features of timm:test_resnet, not of an ONNX file; extract with --backbone"):
+    with pytest.raises(InputError, match=r"features of timm:test_resnet, not of an ONNX file; extract with `backbone`"):
         graft(zoo, head=tiny_run, out=tmp_path / "out")
 
 

@@ -41,7 +41,7 @@ def test_a_head_without_a_backbone_is_exported_and_answers_as_it_was_trained(run
 
 
 def test_without_a_backbone_there_is_no_classifier_of_images(run, tmp_path):
-    with pytest.raises(InputError, match="imported without their backbone.*--head-only, or import .* with --backbone"):
+    with pytest.raises(InputError, match="imported without their backbone.*`head_only`, or import .* with `backbone`"):
         export_classifier(run, out=tmp_path / "bundle")
     assert not list(tmp_path.iterdir())
 
@@ -65,7 +65,7 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
     named = import_features([tmp_path / "bare.npz"], out=tmp_path / "features", **tiny_backbone._asdict())
     assert named.manifest["backbone"]["feature_dim"] == 96
     again = train(named, out=tmp_path / "run", epochs=60, learning_rate=0.05, patience=60, device="cpu")
-    with pytest.raises(InputError, match="imported, so their images are not known; name held-out images with --data"):
+    with pytest.raises(InputError, match="imported, so their images are not known; name held-out images with `data`"):
         export_classifier(again, out=tmp_path / "bundle")
     images = known.manifest["source"]["source"]
     bundle = export_classifier(again, out=tmp_path / "bundle", data=images)
@@ -79,7 +79,7 @@ def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
     pixels, labels = load_digits(return_X_y=True)
     features = FeatureSet.from_arrays(pixels.astype(np.float32), labels)
     run = train(features, out=tmp_path / "run", **QUICK)
-    with pytest.raises(InputError, match=r"\(in memory\): the feature set .* is not there; name one with --data"):
+    with pytest.raises(InputError, match=r"\(in memory\): the feature set .* is not there; name one with `data`"):
         export_classifier(run, out=tmp_path / "bundle", head_only=True)
     bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True, data=features)
     assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.85

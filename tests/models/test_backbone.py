@@ -161,12 +161,12 @@ def test_checkpoints_that_do_not_fit(weights, tmp_path):
 
 @pytest.mark.parametrize("size", [0, -5, 100_000])
 def test_image_sizes_that_are_none(weights, size):
-    with pytest.raises(InputError, match=f"--image-size: {size} found, expected 1 to 4096 pixels"):
+    with pytest.raises(InputError, match=f"image_size: {size} found, expected 1 to 4096 pixels"):
         load_backbone("timm:test_resnet", checkpoint=weights()[0], image_size=size)
 
 
 def test_an_image_size_that_the_backbone_cannot_take(weights):
-    with pytest.raises(InputError, match=r"does not take images of 20 x 20 pixels .* choose another --image-size"):
+    with pytest.raises(InputError, match=r"does not take images of 20 x 20 pixels .* choose another `image_size`"):
         load_backbone("timm:test_vit", checkpoint=weights("test_vit")[0], image_size=20)
 
 
@@ -177,7 +177,7 @@ def test_without_a_network_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr("headsmith.models.sources.timm.create_model", offline)
     monkeypatch.setattr("headsmith.models.sources.torchvision.models.get_model", offline)
     for spec in ("timm:resnet18", "torchvision:resnet18"):
-        with pytest.raises(InputError, match=r"pretrained weights could not be had \(no route to host\).*--checkpoint"):
+        with pytest.raises(InputError, match=r"pretrained weights could not be had \(no route to host\).*`checkpoint`"):
             load_backbone(spec)
 
 

@@ -288,7 +288,7 @@ def test_options_of_other_backbones(zoo, options, message):
 
 @pytest.mark.parametrize(("name", "value"), [("layer", "fc"), ("drop_background", True), ("preprocessing", "x.yaml")])
 def test_options_of_onnx_files_only(name, value):
-    with pytest.raises(InputError, match=f"--{name.replace('_', '-')}: only for --backbone onnx:FILE"):
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')}: only for `backbone` onnx:FILE"):
         load_backbone("timm:test_resnet", **{name: value})
 
 

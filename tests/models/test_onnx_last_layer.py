@@ -100,7 +100,7 @@ def test_of_two_layers_one_must_be_named(onnx_file, images):
     features, weight, bias, layer = parts(path, images, "main")
     assert layer.name == "main"
     np.testing.assert_allclose(features @ weight.T + bias, answer(path, images), atol=1e-5)
-    with pytest.raises(InputError, match=r"--layer mian: no such layer; did you mean main\?"):
+    with pytest.raises(InputError, match=r"layer mian: no such layer; did you mean main\?"):
         parts(path, images, "mian")
 
 
@@ -111,6 +111,6 @@ def test_an_output_called_logits_decides(onnx_file, images):
 
 def test_no_last_layer(onnx_file, images):
     path = onnx_file(f"{HEADER} {{ {BODY} g = Gemm<transB=1>(f, w, b) scores = Sigmoid(g) }}", **WEIGHTS)
-    with pytest.raises(InputError, match=r"no last layer was recognised; name it with --layer: c \(Conv .* g \(Gemm"):
+    with pytest.raises(InputError, match=r"no last layer was recognised; name it with `layer`: c \(Conv .* g \(Gemm"):
         parts(path, images)
     assert parts(path, images, "g")[1].shape == (5, 4)

@@ -153,12 +153,12 @@ def test_settings_that_do_not_fit(digits, tmp_path, change, message):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_cuda_that_is_not_there(digits, tmp_path):
-    with pytest.raises(InputError, match=r"--device cuda: torch .* finds no CUDA device"):
+    with pytest.raises(InputError, match=r"device cuda: torch .* finds no CUDA device"):
         train(digits, out=tmp_path / "run", device="cuda")
 
 
 def test_a_loss_that_overflows_says_so(digits, tmp_path):
-    with pytest.raises(InputError, match=r"the loss is (nan|inf) in epoch 1; lower --learning-rate"):
+    with pytest.raises(InputError, match=r"the loss is (nan|inf) in epoch 1; lower `learning_rate`"):
         train(digits, out=tmp_path / "run", learning_rate=1e37, epochs=1, device="cpu")
     assert list(tmp_path.iterdir()) == []
 

@@ -101,7 +101,7 @@ def test_one_class():
 
 
 def test_k_below_1():
-    with pytest.raises(InputError, match="--k: 0 found"):
+    with pytest.raises(InputError, match="k: 0 found"):
         summarize(score_rows(np.eye(3, dtype=np.float32), np.arange(3)), ks=(0, 1))
 
 

@@ -290,5 +290,5 @@ def test_nothing_was_measured(tmp_path):
 def test_bad_paths(made, tmp_path):
     with pytest.raises(InputError, match="holds no results"):
         write_report(tmp_path)
-    with pytest.raises(InputError, match="--out .*: is a folder, expected the name of a page"):
+    with pytest.raises(InputError, match="out .*: is a folder, expected the name of a page"):
         write_report(made.folder, out=tmp_path)

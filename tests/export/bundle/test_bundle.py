@@ -194,7 +194,7 @@ def test_a_format_that_was_not_exported(copy):
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["files"].pop("model.ts")
     edit_manifest(copy, files=manifest["files"])
-    with pytest.raises(InputError, match=r"holds no model\.ts; export it again with --format torchscript"):
+    with pytest.raises(InputError, match=r"holds no model\.ts; export it again with `formats` torchscript"):
         Bundle.load(copy).open("torchscript")
 
 

@@ -119,7 +119,7 @@ def test_logits_beyond_float16(backbone, tmp_path):
     inputs = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), dtype=np.uint8)
     logits = Classifier(random_head(), backbone, "uint8-nhwc")(torch.from_numpy(inputs)).logits
     assert (written(tmp_path, random_head(scale=70000 / float(logits.abs().max())), backbone) == inputs).all()
-    with pytest.raises(GateError, match=r"1 tensors would not be finite .* largest logits with 70000 .*--fp32-head"):
+    with pytest.raises(GateError, match=r"1 tensors would not be finite .* largest logits with 70000 .*`fp32_head`"):
         lowered(tmp_path, chosen("fp16"), inputs)
     full, half = lowered(tmp_path, chosen("fp16", fp32_head=True), inputs)
     assert np.isfinite(half.run(inputs).logits).all()
@@ -245,7 +245,7 @@ def test_inputs_that_could_not_be_read_do_not_count(tmp_path):
 
 @pytest.mark.parametrize("limits", [(-1.0, 1.0, None), (1.0, float("nan"), None), (1.0, 1.0, -1)])
 def test_limits_that_are_none(limits):
-    with pytest.raises(InputError, match=r"--max-(top1-drop|top5-drop|flips): .* found, expected 0 or more"):
+    with pytest.raises(InputError, match=r"max_(top1-drop|top5-drop|flips): .* found, expected 0 or more"):
         Limits(*limits)
 
 

@@ -103,7 +103,7 @@ def test_the_table(tiny_bundle):
 
 
 def test_no_batch(tiny_bundle):
-    with pytest.raises(InputError, match="--batch-size: 0 found, expected 1 or more"):
+    with pytest.raises(InputError, match="batch_size: 0 found, expected 1 or more"):
         verify(tiny_bundle, batch_size=0)
 
 
@@ -290,13 +290,15 @@ def test_a_gate_that_fails_leaves_nothing(tiny_run, tmp_path, monkeypatch):
 
 
 def test_a_lower_precision_is_for_onnx(tiny_run, tmp_path):
-    with pytest.raises(InputError, match="--fp16: is for model.onnx; add --format onnx"):
+    with pytest.raises(InputError, match="fp16: is for model.onnx; add `formats` onnx"):
         export_classifier(tiny_run, out=tmp_path / "bundle", fp16=True, formats=("torchscript",))
 
 
 def test_no_lower_precision_behind_a_decoder(tiny_run, tmp_path):
     pytest.importorskip("onnxruntime_extensions")
-    with pytest.raises(InputError, match="--int8: found with --input encoded, expected --input uint8-nhwc --resize"):
+    with pytest.raises(
+        InputError, match="int8: found with `input_format` encoded, expected `input_format` uint8-nhwc `resize`"
+    ):
         export_classifier(tiny_run, out=tmp_path / "bundle", int8=True, input_format="encoded")
 
 
@@ -314,7 +316,7 @@ def test_float16_input(tiny_run, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("gone", [{"path": "nowhere"}, {"fingerprint": "other"}])
 def test_no_temperature_without_the_features(tiny_run, tmp_path, gone):
     run = dataclasses.replace(tiny_run, record=tiny_run.record | {"features": tiny_run.record["features"] | gone})
-    with pytest.raises(InputError, match="--calibrate: "):
+    with pytest.raises(InputError, match="calibrate: "):
         export_classifier(run, out=tmp_path / "bundle", calibrate=True, data=source(tiny_run))
 
 

@@ -111,13 +111,13 @@ def test_half_features_are_normalised_in_float32():
 
 
 def test_options_that_are_none():
-    with pytest.raises(InputError, match="--norm: 'batch' is not known; expected one of standard, layer, unit"):
+    with pytest.raises(InputError, match="norm: 'batch' is not known; expected one of standard, layer, unit"):
         NormLinear(3, 2, norm="batch")
-    with pytest.raises(InputError, match="--head linear: options .*'norm'.* do not fit it"):
+    with pytest.raises(InputError, match="head linear: options .*'norm'.* do not fit it"):
         build_head("linear", 3, 2, norm="layer")
-    with pytest.raises(InputError, match="--hidden: 0 found"):
+    with pytest.raises(InputError, match="hidden: 0 found"):
         build_head("mlp", 3, 2, hidden=0)
-    with pytest.raises(InputError, match="--head: 'lienar' is not known; expected one of linear"):
+    with pytest.raises(InputError, match="head: 'lienar' is not known; expected one of linear"):
         build_head("lienar", 3, 2)
     with pytest.raises(ValueError, match="no statistics"):
         NormLinear(3, 2, norm="layer").fit_statistics(torch.zeros(3), torch.ones(3))

@@ -221,7 +221,7 @@ def test_settings_that_do_not_fit_the_features(digits, tmp_path):
         sweep(digits, out=tmp_path / "sweep", config={"loss": ["softmax", "neuralsrt"]})
     with pytest.raises(InputError, match=r"config: p_k: 12 weights, for top-1 to top-12, but only 10 classes"):
         sweep(digits, out=tmp_path / "sweep", config={"loss": "neuralsort", "p_k": [[0.0] * 11 + [1.0]]})
-    with pytest.raises(InputError, match=r"--start gone: expected"):
+    with pytest.raises(InputError, match=r"start gone: expected"):
         sweep(digits, out=tmp_path / "sweep", config={"start": ["zeros", "gone"], "device": "cpu"})
     assert list(tmp_path.iterdir()) == []
 

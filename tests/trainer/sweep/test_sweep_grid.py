@@ -197,7 +197,7 @@ def test_files_that_are_wrong(tmp_path, text, message):
 
 
 def test_neither_a_file_nor_a_preset():
-    with pytest.raises(InputError, match="--config: not given; expected a sweep file, or --preset"):
+    with pytest.raises(InputError, match="config: not given; expected a sweep file, or `preset`"):
         points(None)
 
 

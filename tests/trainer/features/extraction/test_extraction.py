@@ -142,7 +142,7 @@ def test_unreadable_images_are_left_out_and_listed(image_folder, tiny_backbone, 
     assert found.manifest["unreadable"][0]["reason"].startswith("not a readable image")
     assert found.manifest["splits"] == {"train": 7, "val": 4, "test": 3}
     assert "train/cat/001.jpg" not in found.ids("train")
-    with pytest.raises(UnreadableImage, match="train/cat/001.jpg: not a readable image.*without --strict"):
+    with pytest.raises(UnreadableImage, match="train/cat/001.jpg: not a readable image.*without `strict`"):
         extract(folder, out=tmp_path / "strict", strict=True, **tiny_backbone._asdict())
     assert not (tmp_path / "strict").exists()
 
@@ -172,7 +172,7 @@ def scaled(tiny_backbone, tmp_path, factor):
 def test_float16_overflow_names_the_sample_and_the_way_out(folder, tiny_backbone, tmp_path):
     backbone = scaled(tiny_backbone, tmp_path, 1e7)
     first = open_images(folder).samples[0].id
-    with pytest.raises(InputError, match=f"{first}: a feature is beyond .*float16's range; .* --dtype float32"):
+    with pytest.raises(InputError, match=f"{first}: a feature is beyond .*float16's range; .* `dtype` float32"):
         extract(folder, out=tmp_path / "set", **backbone)
     assert not (tmp_path / "set").exists()
     wide = extract(folder, out=tmp_path / "wide", dtype="float32", **backbone)
@@ -186,9 +186,9 @@ def test_a_backbone_that_gives_nan_is_refused(folder, tiny_backbone, tmp_path):
 
 
 def test_bad_arguments(folder, tmp_path, tiny_backbone):
-    with pytest.raises(InputError, match="--dtype: 'bfloat16' is not known; expected one of"):
+    with pytest.raises(InputError, match="dtype: 'bfloat16' is not known; expected one of"):
         extract(folder, out=tmp_path / "set", dtype="bfloat16", **tiny_backbone._asdict())
-    with pytest.raises(InputError, match="--batch-size: 0, expected at least 1"):
+    with pytest.raises(InputError, match="batch_size: 0, expected at least 1"):
         extract(folder, out=tmp_path / "set", batch_size=0, **tiny_backbone._asdict())
     assert not list(tmp_path.iterdir())
 

@@ -162,7 +162,7 @@ def begun(folder, tiny_backbone, tmp_path, monkeypatch):
 
 
 def test_an_unfinished_extraction_of_something_else_is_refused(begun, folder, tiny_backbone):
-    with pytest.raises(InputError, match=r"unfinished .* another dtype \(float16, now float32\).*--overwrite"):
+    with pytest.raises(InputError, match=r"unfinished .* another dtype \(float16, now float32\).*`overwrite`"):
         run(folder, begun, tiny_backbone, dtype="float32")
     assert not begun.exists()
     again = run(folder, begun, tiny_backbone, dtype="float32", overwrite=True)
@@ -172,7 +172,7 @@ def test_an_unfinished_extraction_of_something_else_is_refused(begun, folder, ti
 
 def test_strict_also_sees_what_an_earlier_run_left_out(begun, folder, unbroken, tiny_backbone):
     for out in (begun, unbroken.path):
-        with pytest.raises(UnreadableImage, match=r"cat/004.png: not a readable image.*\(1 in all\).*without --strict"):
+        with pytest.raises(UnreadableImage, match=r"cat/004.png: not a readable image.*\(1 in all\).*without `strict`"):
             run(folder, out, tiny_backbone, strict=True)
     assert not begun.exists()
 

@@ -116,7 +116,7 @@ def test_a_head_trains_on_views(ten, tmp_path):
 
 def test_other_views_are_refused_by_name_both_ways(options, ten, plain):
     for found, asked in ((ten, {}), (ten, {"flip": True}), (plain, {"crops": 5})):
-        with pytest.raises(InputError, match=r"made with other views of the training images \(--crops, --flip\);"):
+        with pytest.raises(InputError, match=r"made with other views of the training images \(`crops`, `flip`\);"):
             extract(out=found.path, **options, **asked)
 
 
@@ -146,12 +146,12 @@ def test_crops_of_an_image_that_is_not_larger(resized):
     if resized == (32, 64):
         assert len(Views(recipe, 5).names) == 5
         return
-    with pytest.raises(InputError, match=r"--crops 5: this backbone resizes images to .* and crops 32 x 32"):
+    with pytest.raises(InputError, match=r"crops 5: this backbone resizes images to .* and crops 32 x 32"):
         Views(recipe, 5)
 
 
 def test_autocast_is_refused_on_a_cpu(options, tmp_path):
-    with pytest.raises(InputError, match="--amp: only for CUDA devices, this one is cpu; leave it out"):
+    with pytest.raises(InputError, match="amp: only for CUDA devices, this one is cpu; leave it out"):
         extract(out=tmp_path / "set", amp=True, **options)
     assert not list(tmp_path.iterdir())
 
@@ -161,7 +161,7 @@ def test_autocast_on_a_gpu(options, plain, tmp_path):
     found = extract(out=tmp_path / "set", amp=True, **options | {"device": "cuda"})
     assert found.manifest["amp"] == found.manifest["request"]["amp"] == "float16"
     torch.testing.assert_close(found.arrays("train")[0], plain.arrays("train")[0], atol=0.02, rtol=0.02)
-    with pytest.raises(InputError, match=r"another precision of the network \(--amp\)"):
+    with pytest.raises(InputError, match=r"another precision of the network \(`amp`\)"):
         extract(out=tmp_path / "set", **options | {"device": "cuda"})
 
 

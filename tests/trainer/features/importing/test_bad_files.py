@@ -114,11 +114,11 @@ def test_what_is_not_there():
 
 def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
-    refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*--features-column", "a.npz")
-    refused(r"labels: fine int64 \(40\), coarse .*--labels-column", "a.npz", features_column="clip")
-    refused(r"--features-column vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
+    refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*`features_column`", "a.npz")
+    refused(r"labels: fine int64 \(40\), coarse .*`labels_column`", "a.npz", features_column="clip")
+    refused(r"features_column vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
     names = {"features_column": "dino", "labels_column": "coarse"}
-    refused("--group-column place is not there", "a.npz", **names, group_column="place")
+    refused("group_column place is not there", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
     assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
 
@@ -180,7 +180,7 @@ def test_beyond_float16():
     features = ROWS.features.copy()
     features[11, 2] = -70000
     np.savez("a.npz", x=features, y=ROWS.labels)
-    refused("x: 70000 in row 11 is beyond float16's 65504; import with --dtype float32", "a.npz", dtype="float16")
+    refused("x: 70000 in row 11 is beyond float16's 65504; import with `dtype` float32", "a.npz", dtype="float16")
     assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == -70000
 
 
@@ -297,8 +297,8 @@ def test_class_names_that_differ_between_splits():
 
 def test_options_that_cannot_be():
     write("x.npz")
-    refused("--dtype: 'int8' is not known; expected one of float16, float32", "x.npz", dtype="int8")
-    refused("--held-out-share: 0.7 found, expected a share above 0 and below 0.5", "x.npz", held_out_share=0.7)
+    refused("dtype: 'int8' is not known; expected one of float16, float32", "x.npz", dtype="int8")
+    refused("held_out_share: 0.7 found, expected a share above 0 and below 0.5", "x.npz", held_out_share=0.7)
     import_features(["x.npz"], out="set")
     with pytest.raises(InputError, match="set: exists already; choose another `out` or pass `overwrite`"):
         import_features(["x.npz"], out="set")
@@ -361,7 +361,7 @@ def test_the_command_says_it_in_one_line():
 def test_what_belongs_to_a_backbone_needs_one(tmp_path, option, value):
     np.savez(tmp_path / "set.npz", features=np.eye(6, dtype=np.float32), labels=np.arange(6) % 2)
     flag = f"--{option.replace('_', '-')}"
-    with pytest.raises(InputError, match=f"{flag}: {value} found without --backbone"):
+    with pytest.raises(InputError, match=f"{flag}: {value} found without `backbone`"):
         import_features(tmp_path / "set.npz", out=tmp_path / "out", **{option: value})
     assert not (tmp_path / "out").exists()
 
