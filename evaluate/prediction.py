@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.errors import InputError
+from ..core.printable import printable
 from ..export.bundle.bundle import Bundle
 from ..export.runtime import Array, Model
 from ..models.images import UnreadableImage, open_image
@@ -72,9 +73,9 @@ def _files(path: Path) -> list[str]:
     """A file, or the images of a folder."""
     if not path.is_dir():
         return [str(path)]
-    from ..trainer.features.images.folder_source import image_files
+    from ..trainer.features.images.folder_source import images_under
 
-    found = [str(path / file) for file in image_files(path)]
+    found = [str(file) for file in images_under(path)]
     if not found:
         raise InputError(f"{path}: a folder without an image in it; name image files, or folders of them")
     return found
@@ -96,7 +97,7 @@ def _prepared(path: str, model: Model) -> Array | str:
     try:
         return model.metadata.prepare(open_image(path, path))
     except UnreadableImage as error:
-        return str(error).removeprefix(f"{path}: ")
+        return str(error).removeprefix(f"{printable(path)}: ")
 
 
 def _best(path: str, logits: Array, labels: Sequence[str], k: int) -> Prediction:

@@ -63,6 +63,7 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         )
     names = read_names(row.labels, row.folder, where)
     output, further = _output(model, row, len(names[0]), where)
+    _check_axes(output, shape[0], where)
     fixed = shape[0] or _fixed_batch(output)
     quantised = output.dtype is not None and output.dtype.is_integer()
     setup = Setup(
@@ -75,6 +76,16 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         further,
     )
     return Foreign(recipe, names, setup)
+
+
+def _check_axes(output: ir.Value, batch: int | None, where: str) -> None:
+    """Refuse scores whose first axis is not the batch: the classes stand there, where a later axis is free."""
+    sizes = _sizes(output)
+    if batch is None and len(sizes) > 1 and sizes[0] not in (None, 1) and None in sizes[1:]:
+        raise InputError(
+            f"{where}: output {output.name} has the shape {output.shape}, expected the batch as its first axis; transpose "
+            "it in the graph"
+        )
 
 
 def _sizes(value: ir.Value) -> list[int | None]:

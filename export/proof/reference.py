@@ -62,6 +62,10 @@ class Reference:
         found: Array = self.made_up_answers.get(name, self.made_up_answers[PYTHON])
         return found
 
+    def largest(self, name: str) -> float:
+        """The largest absolute logit among the answers of `logits`; 0 where there is none."""
+        return float(np.abs(self.answers.get(name, self.answers[PYTHON])).max(initial=0.0))
+
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what `Recorder.save` wrote into a bundle.

@@ -21,6 +21,9 @@ from .parity import Parity, ParityReport
 from .reference import Reference, digest
 from .running import answer_to, batches_of, check_metadata, run_file, try_ties
 
+# Shares of the largest logit: what no float32 file may differ by, and no file in lower precision from itself.
+MOST, MOST_LOWER = 1e-2, 0.25
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -99,7 +102,10 @@ def verify(
     metadata = next(iter(models.values())).metadata
     if reference.metadata is not None:
         check_metadata(models, reference.metadata)
-    parities = {name: _parity(name, model, bundle.manifest["parity"][name]) for name, model in models.items()}
+    parities = {
+        name: _parity(name, model, bundle.manifest["parity"][name], reference.largest(name))
+        for name, model in models.items()
+    }
     asked = "probabilities" in bundle.manifest.get("outputs", ())
     met: set[tuple[str, str]] = set()
     others: dict[str, None] = {}
@@ -138,12 +144,16 @@ def verify(
     )
 
 
-def _parity(name: str, model: Model, exported: dict[str, Any]) -> Parity:
+def _parity(name: str, model: Model, exported: dict[str, Any], largest: float) -> Parity:
+    """With the limits of the export, but never wider ones than any export needs: a manifest can be edited."""
     labels = model.metadata.labels
     if model.metadata.precision == FLOAT32:
+        most = MOST * max(1.0, largest)
         tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
-        return Parity(name, labels, tolerance, allowed=allowed, against="the Python module at the export")
-    noise = exported["max_abs_difference"]
+        allowed = tolerance * max(1.0, largest) if allowed is None else allowed
+        against = "the Python module at the export"
+        return Parity(name, labels, min(tolerance, most), allowed=min(allowed, most), against=against)
+    noise = min(exported["max_abs_difference"], MOST_LOWER * largest)
     return Parity(name, labels, noise, allowed=noise, against="it did at the export")
 
 

@@ -13,7 +13,7 @@ from .labels import check_names
 from .samples import Listing, Sample, by_split, listed, split_called
 
 IMAGE_SUFFIXES = frozenset(
-    ".avif .bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
+    ".avif .bmp .gif .ico .j2k .jfif .jp2 .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
 )
 _LAYOUT = "expected one folder of images for each class, e.g. cat/1.jpg and dog/2.jpg"
 _log = logging.getLogger(__name__)
@@ -44,9 +44,7 @@ def list_folder(root: Path) -> Listing:
         for name, folder in sorted(classes.items())
         for image in _images(root, folder, skipped)
     ]
-    if skipped:
-        kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
-        _log.warning("%s: skipped files that are not images by their suffix or kind: %s", root, kinds)
+    _tell(root, skipped)
     content, size = partial(_path, root), partial(_size, root)
     return Listing({"source": str(root)}, names, samples, bool(splits), content, size)
 
@@ -62,10 +60,32 @@ def _size(root: Path, sample: Sample) -> int | None:
         return None
 
 
+def images_under(folder: Path) -> list[Path]:
+    """All images under a folder, whatever the folders between, in the order of file names; others are told."""
+    skipped: Counter[str] = Counter()
+    found = []
+    for path, kind in _walk(folder):
+        if kind in IMAGE_SUFFIXES:
+            found.append(path)
+        else:
+            skipped[kind] += 1
+    _tell(folder, skipped)
+    return sorted(found, key=lambda path: (path.name, path))
+
+
 def image_files(folder: Path) -> list[str]:
-    """Paths of all images under a folder, whatever the folders between, relative to it, in the order of file names."""
-    found = [path.relative_to(folder) for path, kind in _walk(folder) if kind in IMAGE_SUFFIXES]
-    return [_text(path.as_posix(), path) for path in sorted(found, key=lambda path: (path.name, path))]
+    """The paths of `images_under`, relative to the folder.
+
+    Raises:
+        InputError: A name that is not UTF-8.
+    """
+    return [_text(path.relative_to(folder).as_posix(), path) for path in images_under(folder)]
+
+
+def _tell(folder: Path, skipped: Counter[str]) -> None:
+    if skipped:
+        kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
+        _log.warning("%s: skipped files that are not images by their suffix or kind: %s", folder, kinds)
 
 
 def _split_folders(root: Path) -> dict[str, str]:
