@@ -1,6 +1,18 @@
 from .core.errors import DamagedFileError, HeadsmithError, InputError, ProviderError
 from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
-from .export import Bundle, ExportError, FileInfo, GateError, ParityError, export_classifier, file_info, graft, open_model, push, verify
+from .export import (
+    Bundle,
+    ExportError,
+    FileInfo,
+    GateError,
+    ParityError,
+    export_classifier,
+    file_info,
+    graft,
+    open_model,
+    push,
+    verify,
+)
 from .models import Backbone, Preprocessing, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier

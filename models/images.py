@@ -9,6 +9,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import regular_file
+from ..core.printable import printable
 from .image_modes import to_rgb
 from .orientation import upright
 
@@ -57,7 +58,7 @@ def open_image(
             turned, unclear = upright(image)
             converted, notes = to_rgb(turned, image, raw)
     except InputError as error:
-        text = str(error).removeprefix(f"{source!s}: ") if isinstance(source, str | Path) else str(error)
+        text = str(error).removeprefix(f"{printable(str(source))}: ") if isinstance(source, str | Path) else str(error)
         raise UnreadableImage(f"{name}: {text}") from None
     except Exception as error:  # noqa: BLE001 - decoders raise anything: RuntimeError (AVIF), struct.error, KeyError, ...
         raise UnreadableImage(f"{name}: not a readable image ({_reason(error)})") from None

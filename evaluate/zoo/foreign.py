@@ -83,8 +83,8 @@ def _check_axes(output: ir.Value, batch: int | None, where: str) -> None:
     sizes = _sizes(output)
     if batch is None and len(sizes) > 1 and sizes[0] not in (None, 1) and None in sizes[1:]:
         raise InputError(
-            f"{where}: output {output.name} has the shape {output.shape}, expected the batch as its first axis; transpose "
-            "it in the graph"
+            f"{where}: output {output.name} has the shape {output.shape}, expected the batch as its first "
+            "axis; transpose it in the graph"
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.cpus import default_threads
-from ...core.errors import InputError
+from ...core.errors import InputError, near
 from ...models.onnx_session import PROVIDERS
 from ..metadata import FEATURES, FLOAT_NCHW, Metadata
 from ..runtime import Model
@@ -79,7 +79,8 @@ def _imported(reference: str) -> Any:
 def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
     """Raise an `InputError` unless these are some of `FORMATS`, each of them once, that can take such inputs."""
     if not formats or not set(formats) <= set(FORMATS) or len(set(formats)) < len(formats):
-        raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(FORMATS)}")
+        hint = near(next((name for name in formats if name not in FORMATS), ""), FORMATS)
+        raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(FORMATS)}{hint}")
     if metadata.encoded:
         from .extensions import extensions
 

@@ -172,3 +172,42 @@ def test_a_file_whose_scores_are_not_one_row_an_image_is_refused(tmp_path, find)
     found = find(save(proto, tmp_path / "m.onnx", None))
     with pytest.raises(InputError, match=r"output logits is \(5, 4\) for 5 images, expected 3 scores an image"):
         open_candidate(found, threads=1).run(PIXELS)
+
+
+ACROSS = """(float[N, 3, 8, 8] images) => (float[N, 2] scores) {
+    pooled = GlobalAveragePool(images)
+    flat = Flatten(pooled)
+    plain = MatMul(flat, weight)
+    mean = ReduceMean <axes = [0], keepdims = 1>(plain)
+    scores = Sub(plain, mean)
+}"""
+
+
+def test_answers_that_depend_on_the_batch_are_doubted(onnx_file, recipe_file, image_folder, tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    found = evaluate_classifiers(
+        onnx_file(ACROSS, weight=(3, 2)),
+        data=image_folder({"cat": 4, "dog": 4}),
+        out=tmp_path / "results",
+        preprocessing=recipe_file(channel_order="rgb"),
+        labels=str(tmp_path / "labels.txt"),
+    )
+    assert any("depend on what lies beside it" in doubt for doubt in found[0].flags)
+
+
+def test_scores_whose_first_axis_is_no_batch_are_refused(onnx_file, recipe_file, image_folder, tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    graph = """(float[N, 3, 8, 8] images) => (float[2, N] scores) {
+        pooled = GlobalAveragePool(images)
+        flat = Flatten(pooled)
+        plain = MatMul(flat, weight)
+        scores = Transpose(plain)
+    }"""
+    with pytest.raises(InputError, match=r"output scores has the shape .*, expected the batch as its first axis"):
+        evaluate_classifiers(
+            onnx_file(graph, weight=(3, 2)),
+            data=image_folder({"cat": 4, "dog": 4}),
+            out=tmp_path / "results",
+            preprocessing=recipe_file(channel_order="rgb"),
+            labels=str(tmp_path / "labels.txt"),
+        )

@@ -12,6 +12,7 @@ from PIL import Image
 
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
+from ....core.printable import printable
 from ....models.images import UnreadableImage
 from . import threads
 from .image_set import ImageSet
@@ -136,7 +137,7 @@ def gather(
     pixels, samples = [], []
     for sample, found in window:
         if isinstance(found, UnreadableImage):
-            reason = str(found).removeprefix(f"{sample.id}: ")
+            reason = str(found).removeprefix(f"{printable(sample.id)}: ")
             if strict:
                 raise UnreadableImage(f"{sample.id}: {reason}; repair or remove it, or run without --strict")
             report(sample.id, reason)
