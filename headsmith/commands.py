@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from .core.errors import HeadsmithError
 from .core.printable import printable
 from .core.terminal import Terminal, first_process
 
@@ -61,14 +62,11 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             _say(f"interrupted: {'; '.join(getattr(stop, '__notes__', [])) or _NOTHING_KEPT}")
             raise typer.Exit(stop.code if isinstance(stop, _Ended) else INTERRUPTED) from None
-        except (ValueError, OSError, RuntimeError) as error:
-            code = _exit_code(error)
-            if code is None:
-                raise
+        except Exception as error:  # noqa: BLE001 - whatever was not foreseen is one line too, and --debug shows the rest
             if ctx.params.get("debug"):
                 traceback.print_exc()
             _say(_with_flags(_line(error), self, ctx))
-            raise typer.Exit(code) from None
+            raise typer.Exit(_exit_code(error)) from None
 
 
 def _misused(error: Any, ctx: Any) -> typer.Exit:
@@ -143,15 +141,21 @@ def _terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _exit_code(error: Exception) -> int | None:
-    """The status that an error ends with; None for one that is no mistake of the user's."""
-    return INPUT_ERROR if isinstance(error, OSError) else getattr(error, "exit_code", None)
+def _exit_code(error: Exception) -> int:
+    """The status that an error ends with."""
+    return int(getattr(error, "exit_code", INPUT_ERROR))
 
 
 def _line(error: Exception) -> str:
-    """An error as one line; what the system says gets its file and a way out."""
-    if not isinstance(error, OSError):
+    """An error as one line; what the system says gets its file and a way out, what nobody foresaw its type."""
+    if isinstance(error, HeadsmithError):
         return str(error)
+    if not isinstance(error, OSError):
+        text = " ".join(str(error).split())[:300]
+        return (
+            f"{type(error).__name__}: {text}; an input that was not expected, or a fault of headsmith: "
+            "`headsmith --debug COMMAND` shows where"
+        )
     where = f"{error.filename}: " if error.filename else ""
     advice = _ADVICE.get(error.errno or 0, "check the path and its permissions")
     return f"{where}{error.strerror or error}; {advice}"

@@ -82,7 +82,7 @@ def test_nohup_keeps_its_word(monkeypatch, tiny_run, tmp_path):
         found = invoke("export", tiny_run.path, "--out", tmp_path / "out", "--head-only")
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert isinstance(found.exception, ZeroDivisionError)
+    assert "ZeroDivisionError: division by zero" in found.stderr
 
 
 def cut(patch, module, name):

@@ -56,6 +56,20 @@ def test_keywords_of_python_are_flags_here_and_keywords_there(tmp_path):
         headsmith.import_features(features, out=tmp_path / "full")
 
 
+def test_what_nobody_foresaw_is_one_line_too(monkeypatch, tmp_path):
+    def broken(*args, **keywords):
+        raise TypeError("neither\nthis\x1b[31m nor that")
+
+    monkeypatch.setattr("headsmith.evaluate.prediction.predict", broken)
+    monkeypatch.setattr("headsmith.evaluate.predict", broken)
+    result = CliRunner().invoke(app, ["predict", str(tmp_path), "a.png"], prog_name="headsmith")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("headsmith: TypeError: neither this\\x1b[31m nor that; ")
+    assert result.stderr.count("\n") == 1
+    shown = CliRunner().invoke(app, ["--debug", "predict", str(tmp_path), "a.png"], prog_name="headsmith").stderr
+    assert "Traceback" in shown and "in broken" in shown
+
+
 def test_the_shell_completes_commands():
     result = subprocess.run(
         [sys.executable, "-m", "headsmith"],

@@ -277,8 +277,8 @@ def test_a_recipe_is_never_guessed(zoo):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"checkpoint": "w.pth"}, "--checkpoint: w.pth found; an ONNX file has its own weights"),
-        ({"image_size": 64}, "--image-size: 64 found"),
+        ({"checkpoint": "w.pth"}, "`?checkpoint`?: w.pth found; an ONNX file has its own weights"),
+        ({"image_size": 64}, "`?image_size`?: 64 found"),
     ],
 )
 def test_options_of_other_backbones(zoo, options, message):
@@ -288,7 +288,7 @@ def test_options_of_other_backbones(zoo, options, message):
 
 @pytest.mark.parametrize(("name", "value"), [("layer", "fc"), ("drop_background", True), ("preprocessing", "x.yaml")])
 def test_options_of_onnx_files_only(name, value):
-    with pytest.raises(InputError, match=f"--{name.replace('_', '-')}: only for `backbone` onnx:FILE"):
+    with pytest.raises(InputError, match=f"{name}: only for `backbone` onnx:FILE"):
         load_backbone("timm:test_resnet", **{name: value})
 
 

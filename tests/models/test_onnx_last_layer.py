@@ -94,13 +94,13 @@ TWO += "aux = Gemm<transB=1>(f, v, b) }"
 
 def test_of_two_layers_one_must_be_named(onnx_file, images):
     path = onnx_file(TWO, **WEIGHTS, v=(5, 4))
-    expected = r"2 layers could be the last one; name it with --layer: main \(Gemm with weights 5x4\), aux \(Gemm"
+    expected = r"2 layers could be the last one; name it with `layer`: main \(Gemm with weights 5x4\), aux \(Gemm"
     with pytest.raises(InputError, match=expected):
         parts(path, images)
     features, weight, bias, layer = parts(path, images, "main")
     assert layer.name == "main"
     np.testing.assert_allclose(features @ weight.T + bias, answer(path, images), atol=1e-5)
-    with pytest.raises(InputError, match=r"layer mian: no such layer; did you mean main\?"):
+    with pytest.raises(InputError, match=r"`layer` mian: no such layer; did you mean main\?"):
         parts(path, images, "mian")
 
 

@@ -186,7 +186,7 @@ def test_a_head_that_is_not_affine_has_no_coefficients(digits):
 
 def test_what_a_head_does_not_read_is_warned_of(digits):
     train, _, labels, _ = digits
-    with pytest.warns(UserWarning, match="dropout: 0.1 found, but `optimizer` lbfgs.* does not read it"):
+    with pytest.warns(UserWarning, match="dropout: 0.1 found, but --optimizer lbfgs.* does not read it"):
         HeadClassifier(optimizer="lbfgs", dropout=0.1, epochs=1).fit(train, labels)
 
 

@@ -200,7 +200,7 @@ def test_an_existing_sweep_is_kept_unless_told(digits, tmp_path, monkeypatch):
     config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01]}
     first = sweep(digits, out=tmp_path / "sweep", config=config).best
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "fit_heads", lambda *args, **keywords: pytest.fail("trained before looking at --out"))
+        patch.setattr(sweeping, "fit_heads", lambda *args, **keywords: pytest.fail("trained before looking at `out`"))
         with pytest.raises(InputError, match=r"sweep: exists already"):
             sweep(digits, out=tmp_path / "sweep", config=config)
     again = sweep(digits, out=tmp_path / "sweep", config=config | {"seed": 3}, overwrite=True).best

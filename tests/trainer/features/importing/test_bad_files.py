@@ -116,9 +116,9 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
     refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*`features_column`", "a.npz")
     refused(r"labels: fine int64 \(40\), coarse .*`labels_column`", "a.npz", features_column="clip")
-    refused(r"features_column vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
+    refused(r"`features_column` vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
     names = {"features_column": "dino", "labels_column": "coarse"}
-    refused("group_column place is not there", "a.npz", **names, group_column="place")
+    refused("`group_column` place is not there", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
     assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
 
@@ -212,7 +212,7 @@ def test_beyond_float32(dtype):
         ),
         (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "y is inf in row 39, expected a whole"),
         (np.r_[-1, -1, ROWS.labels[2:]], "y is -1 in row 0 \\(2 such rows of 40\\), expected 0 or more"),
-        (np.zeros(40, int), r"a.npz: y: the training rows have one class only \(0\), expected .* --labels-column"),
+        (np.zeros(40, int), r"a.npz: y: the training rows have one class only \(0\), expected .* `labels_column`"),
     ],
 )
 def test_labels_that_cannot_be_used(labels, message):
@@ -360,8 +360,7 @@ def test_the_command_says_it_in_one_line():
 @pytest.mark.parametrize(("option", "value"), [("checkpoint", "weights.pth"), ("image_size", 64)])
 def test_what_belongs_to_a_backbone_needs_one(tmp_path, option, value):
     np.savez(tmp_path / "set.npz", features=np.eye(6, dtype=np.float32), labels=np.arange(6) % 2)
-    flag = f"--{option.replace('_', '-')}"
-    with pytest.raises(InputError, match=f"{flag}: {value} found without `backbone`"):
+    with pytest.raises(InputError, match=f"{option}: {value} found without `backbone`"):
         import_features(tmp_path / "set.npz", out=tmp_path / "out", **{option: value})
     assert not (tmp_path / "out").exists()
 
