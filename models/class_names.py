@@ -28,7 +28,7 @@ def imagenet_names(subset: str | None) -> ClassNames | None:
     from timm.data.imagenet_info import ImageNetInfo
 
     info = ImageNetInfo(subset)
-    return _columns(info.label_names(), info.label_descriptions())
+    return _columns(info.label_names(), list(info.label_descriptions()))
 
 
 @cache
