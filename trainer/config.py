@@ -31,6 +31,8 @@ OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
 # small sets of several origins (docs/training.md).
 EPOCHS, STEPS = 100, 3000
 PATIENCE, PATIENCE_STEPS = 10, 300
+# Far beyond what anybody trains, and below what cannot be counted or set aside.
+_MOST = {"epochs": 1_000_000, "batch_size": 2**31 - 1, "patience": 2**31 - 1, "hidden": 1_000_000}
 SCHEDULES = ("constant", "cosine")
 SELECTIONS = ("p_k", "top1", "top5")
 # What stands in a sweep file beside settings.
@@ -178,9 +180,12 @@ class TrainConfig:
         for name, value in vars(self).items():
             own = plain(value)
             object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
-        for name in ("epochs", "batch_size", "patience", "hidden"):
+            if isinstance(getattr(type(self), name), str) and not isinstance(own, str) and name != "select":
+                raise InputError(f"{name}: {own!r} found, expected a word such as {getattr(type(self), name)}")
+        for name, most in _MOST.items():
             if getattr(self, name) is not None or name not in ("epochs", "patience"):
                 self._check(name, int, lambda value: value > 0, "a whole number above 0")
+                self._check(name, int, lambda value, most=most: value <= most, f"at most {most:,}")
         for name in ("weight_decay", "noise", "warmup"):
             self._check(name, (int, float), lambda value: 0 <= value < float("inf"), "0 or more")
         for name in ("dropout", "averaging", "momentum", "label_smoothing"):

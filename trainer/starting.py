@@ -70,7 +70,11 @@ def start_head(
         InputError: A start that cannot be had, or that belongs to other features or classes.
     """
     options = {name: getattr(config, name) for name in OPTIONS.get(config.head, ())}
-    head = build_head(config.head, feature_dim, len(class_names), seed=config.seed, **options)
+    try:
+        head = build_head(config.head, feature_dim, len(class_names), seed=config.seed, **options)
+    except (RuntimeError, MemoryError):
+        said = "".join(f" with {name} {value}" for name, value in options.items())
+        raise InputError(f"head: {config.head}{said} does not fit the memory; choose a smaller head") from None
     if config.start in (RANDOM, ZEROS):
         if config.start == RANDOM:
             _break_ties(head, config.seed)

@@ -121,7 +121,7 @@ def import_(
     seed: Annotated[int, typer.Option(help="Decides which rows are held out.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Make a feature set of embeddings that exist: .p .pt .npz .npy .safetensors .parquet .arrow, `datasets`."""
+    """Make a feature set of embeddings: .p .pt .npz .npy .safetensors .parquet .arrow .csv .tsv, `datasets`."""
     from ..show import show_imported
     from ..trainer import import_features as run
 

@@ -1,6 +1,7 @@
 """From a sweep file to the heads that it asks for."""
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from ...core.yaml_file import read_yaml
 from ..config import TrainConfig, no_setting
 from ..presets import Preset, load_preset
 from ..unread import without_unread
-from .values import HINTS, values_of
+from .values import HINTS, MOST_HEADS, values_of
 
 COMMON = ("select", "device")
 SELECT = "top1"
@@ -76,6 +77,8 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     given = dict(_read(config) if isinstance(config, str | Path) else config or {})
     name = given.pop("preset", None) if preset is None else preset
     given.pop("preset", None)
+    if not isinstance(name, str | None):
+        raise InputError(f"{where}: preset is {name!r}, expected the name of one preset")
     chosen = None if name is None else load_preset(name)
     final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
     if chosen is not None and not {"loss", "grids"} & set(given):
@@ -134,6 +137,9 @@ def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Poi
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])
+    heads = math.prod(map(len, axes.values()))
+    if heads > MOST_HEADS:
+        raise InputError(f"{where}: the grid has {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
     settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     return [_point(name, one, preset, where) for one in settings]
 
@@ -141,6 +147,8 @@ def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Poi
 def _seeds(name: str, given: Any, where: str) -> list[int]:
     """Seeds, each once; none where nothing is given."""
     seeds = [] if given is None else values_of("seed", given, where, name)
+    if wrong := [seed for seed in seeds if not 0 <= seed < 2**63]:
+        raise InputError(f"{where}: {name}: {wrong[0]} found, expected 0 to {2**63 - 1}")
     repeated = [seed for seed, times in Counter(seeds).items() if times > 1]
     if repeated:
         raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.cells import cell
 from ...core.files import new_file
+from ...core.printable import printable
 from ..config import TrainConfig
 from ..unread import unread
 from .banks import Trained
@@ -92,7 +93,10 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+        writer.writerows(
+            {name: cell(printable(value) if isinstance(value, str) else value) for name, value in row.items()}
+            for row in rows
+        )
 
 
 def varying(rows: Sequence[dict[str, Any]]) -> list[str]:

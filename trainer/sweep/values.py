@@ -9,6 +9,7 @@ from ..config import TrainConfig, no_setting
 from ..plain import plain
 
 HINTS = {field.name: get_type_hints(TrainConfig)[field.name] for field in dataclasses.fields(TrainConfig)}
+MOST_HEADS = 100_000
 _IN_WORDS = {
     NoneType: "null",
     bool: "true or false",
@@ -36,7 +37,11 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
     """
     if name not in HINTS:
         raise InputError(f"{where}: {no_setting(name, HINTS)}")
+    if isinstance(given, range):
+        given = given[: MOST_HEADS + 1]
     given = plain(given)
+    if isinstance(given, list) and len(given) > MOST_HEADS:
+        raise InputError(f"{where}: {shown or name} has more than {MOST_HEADS:,} values, the most heads of a sweep")
     if given == []:
         raise InputError(
             f"{where}: {shown or name} is an empty list, so that there is nothing to train; give at least one value"

@@ -64,7 +64,7 @@ def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) 
 def check_names(names: Sequence[str], where: str) -> None:
     """Raise an `InputError` for a class name that is empty or has a line break: exported files list one a line."""
     for name in names:
-        if name.splitlines() != [name]:
+        if name.splitlines() != [name] or not _is_text(name):
             raise InputError(f"{where}: class name {name!r} found, expected text on one line; rename that class")
 
 
@@ -76,10 +76,24 @@ def _clean(labels: Labels) -> Array:
         _refuse(labels, ~whole, "a whole number or text")
     if values.dtype.kind in "iuf":
         _refuse(labels, values < 0, "0 or more")
+        beyond = values.astype(np.float64) >= 2.0**63 if values.dtype.kind == "f" else values > np.iinfo(np.int64).max
+        _refuse(labels, beyond, "below 2**63")
         return values.astype(np.int64)
     text = values.astype(object)
     _refuse(labels, np.array([not isinstance(value, str | bool) for value in text], bool), "a whole number or text")
-    return np.array([str(value) for value in text], object)
+    texts = [str(value) for value in text]
+    if not _is_text("".join(texts)):
+        _refuse(labels, np.array([not _is_text(one) for one in texts], bool), "text that UTF-8 can write")
+    return np.array(texts, object)
+
+
+def _is_text(text: str) -> bool:
+    """Whether it has no half of a character (a lone surrogate), which no file of text can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(labels: Labels, wrong: Array, expected: str) -> None:

@@ -12,7 +12,7 @@ from ....core.errors import InputError
 from ..images.samples import split_called
 from .choosing import Names
 from .importing import Maker
-from .table import Column, Table, check_different, dtype_name, slices
+from .table import Column, Table, check_different, check_filled, dtype_name, slices
 
 
 def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:
@@ -56,6 +56,7 @@ def _column(name: str, values: Any) -> Column:
         dense = "to_dense" if isinstance(values, torch.Tensor) else "toarray"
         raise InputError(f"{name}: a sparse matrix found, expected a dense one: pass its .{dense}()")
     if isinstance(values, torch.Tensor):
+        check_filled(name, values)
         return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
     array = np.asarray(values)
     return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

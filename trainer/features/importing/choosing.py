@@ -8,7 +8,7 @@ from ....core.errors import InputError
 from ..bounds import WIDEST
 from ..images.samples import listed
 from .row_splits import says_splits, split_column
-from .table import Column, Table, without_split
+from .table import TORCH_ONLY, Column, Table, without_split
 
 _FEATURES = {
     "feature",
@@ -136,6 +136,8 @@ def _is_labels(column: Column) -> bool:
 def _check_matrix(table: Table, features: Column) -> None:
     if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
         raise InputError(f"{table.name}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
+    if features.dtype not in TORCH_ONLY and not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)", features.dtype):
+        raise InputError(f"{table.name}: {features} has a number format that is not read; write it as float32")
     if features.shape[1] > WIDEST:
         raise InputError(f"{table.name}: {features} has more than {WIDEST:,} features a row, the most that are read")
 

@@ -14,6 +14,7 @@ from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
+from ...plain import is_number, plain
 from ..columns import Columns
 from ..extraction.request import fingerprint
 from ..feature_set import FeatureSet, rows_sha256
@@ -53,8 +54,9 @@ def import_features(
     """Make a feature set of embeddings that exist already.
 
     Read are dictionaries of ``torch.save`` (``.p``, ``.pt``), ``.npz``, ``.npy`` with labels beside them
-    (``x_labels.npy``, ``metadata_0.parquet``), safetensors, parquet, Arrow, folders of these, and `datasets` folders
-    and hub names. Features are copied some at a time, so they may exceed the memory; nothing in a file is ever run.
+    (``x_labels.npy``, ``metadata_0.parquet``), safetensors, parquet, Arrow, CSV and TSV, folders of these,
+    and `datasets` folders and hub names. Features are copied some at a time, so they may exceed the memory; nothing in
+    a file is ever run.
 
     Args:
         files: Files, folders or names, or a single one. A split is what stands before it (``train=FILE``), else
@@ -131,7 +133,11 @@ class Maker:
     ) -> None:
         if dtype not in (None, *DTYPES):
             raise InputError(f"--dtype: {dtype!r} is not known; expected one of {', '.join(DTYPES)}")
-        if not 0 < held_out_share < 0.5:
+        seed = plain(seed)
+        if not is_number(seed) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise InputError(f"--seed: {seed!r} found, expected a whole number from 0 to {2**63 - 1}")
+        held_out_share = plain(held_out_share)
+        if not is_number(held_out_share) or not 0 < held_out_share < 0.5:
             raise InputError(f"--held-out-share: {held_out_share} found, expected a share above 0 and below 0.5")
         if not tables:
             raise InputError(f"{', '.join(files)}: labels without features beside them; name those too")

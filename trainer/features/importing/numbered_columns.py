@@ -10,13 +10,14 @@ import numpy as np
 from .table import Array, Batches, Column, block_rows
 
 NUMBERED = re.compile(r"(.*?)(\d+)")
+_NO_FEATURE = re.compile(r"(label|target|class|y|id|group|split)s?_?$", re.IGNORECASE)
 _NUMBER = re.compile(r"float\d+|u?int\d+")
 
 
 def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
     """The columns of a table, those that are numbered without a gap from 0 or 1 put together.
 
-    Of a run of whole numbers only nothing is made: these may be labels.
+    A run of whole numbers only, such as pixels, counts where there is no other, and is not called as labels or ids are.
 
     Args:
         columns: All of the table, one value a row each.
@@ -26,7 +27,11 @@ def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
     for column in columns:
         if (match := NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
             runs[match[1]].setdefault(int(match[2]), column)
-    found = {prefix: [run[number] for number in sorted(run)] for prefix, run in runs.items() if _is_matrix(run)}
+    matrix = {prefix: run for prefix, run in runs.items() if _is_matrix(run)}
+    real = {prefix: run for prefix, run in matrix.items() if any(one.dtype.startswith("float") for one in run.values())}
+    if not real and not any(len(column.shape) == 2 for column in columns):
+        real = {prefix: run for prefix, run in matrix.items() if not _NO_FEATURE.match(prefix)}
+    found = {prefix: [run[number] for number in sorted(run)] for prefix, run in real.items()}
     used = {column.name for run in found.values() for column in run}
     matrices = [_matrix(f"{prefix}*", run, batches) for prefix, run in found.items()]
     return [*matrices, *(column for column in columns if column.name not in used)]
@@ -34,12 +39,12 @@ def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
 
 def _is_matrix(run: dict[int, Column]) -> bool:
     first = min(run)
-    floats = any(column.dtype.startswith("float") for column in run.values())
-    return floats and len(run) > 1 and first in (0, 1) and max(run) == first + len(run) - 1
+    return len(run) > 1 and first in (0, 1) and max(run) == first + len(run) - 1
 
 
 def _matrix(name: str, run: Sequence[Column], batches: Batches) -> Column:
     dtype = np.result_type(*(column.dtype for column in run))
+    dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
     names = [column.name for column in run]
     return Column(name, (run[0].shape[0], len(run)), str(dtype), _Stacked(names, dtype, batches))
 

@@ -126,7 +126,7 @@ def _header(file: IO[bytes], where: str) -> _Header:
             f"{where}: holds pickled Python objects, which could run code; where you trust it, write it again as "
             "numbers or text: numpy.save(path, numpy.asarray(values.tolist()))"
         )
-    if min(shape, default=1) < 0 or not dtype.itemsize:
+    if any(type(length) is not int or length < 0 for length in shape) or not dtype.itemsize:
         raise InputError(f"{where}: shape {shape} of {dtype} found, expected lengths of 0 or more; get it again")
     if dtype.kind == "U":
         check_text(where, dtype.itemsize // 4)

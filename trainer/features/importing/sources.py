@@ -66,6 +66,9 @@ def _labels(files: Sequence[Path]) -> dict[Path, tuple[Path, slice] | None]:
     """From each named array of features to the labels that were named with it, and from those to nothing."""
     arrays = [file for file in files if file.suffix.lower() == ".npy" and file.is_file()]
     features = [file for file in arrays if not is_labels(file)]
+    for file in files:
+        if file.is_symlink() and not file.exists():  # it leads nowhere, or to itself
+            regular_file(file)
     beside = {place.resolve() for file in features for place in labels_beside(file)}
     labels = [file for file in files if file not in features and (file in arrays or file.resolve() in beside)]
     found = {path: (own, ALL) for path, own in pairs(features, labels).items()}

@@ -112,6 +112,13 @@ def to_numpy(block: Any) -> Array:
     return array
 
 
+def check_filled(name: str, tensor: torch.Tensor) -> None:
+    """Raise an `InputError` for a tensor without values (on ``meta``) or with rows of several lengths (nested)."""
+    if tensor.is_nested or tensor.is_meta:
+        found = "a nested tensor" if tensor.is_nested else "a tensor without values (device meta)"
+        raise InputError(f"{name}: {found} found, expected a plain tensor with values; write it again as one")
+
+
 def dtype_name(dtype: "np.dtype[Any]") -> str:
     """What a `Column` calls a dtype of numpy, whatever its byte order."""
     return "str" if dtype.kind in "OU" else str(dtype.newbyteorder("="))
@@ -147,7 +154,7 @@ def _without_names(columns: list[Column], where: str) -> tuple[list[Column], lis
 
     It is text called ``classes`` or so, and shorter than another column: as long as all, it is the labels.
     """
-    longest = max((column.shape[0] for column in columns), default=0)
+    longest = max((column.shape[0] for column in columns if column.shape), default=0)
     for column in columns:
         shorter = column.dtype == "str" and len(column.shape) == 1 and column.shape[0] < longest
         if shorter and column.name.rpartition("/")[2].lower() in CLASS_NAMES:

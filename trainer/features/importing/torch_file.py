@@ -18,7 +18,7 @@ import torch
 from ....core.archive import checked_archive, is_archive
 from ....core.errors import InputError
 from ..bounds import check_unpacked
-from .table import Array, Column, Table, by_split, dtype_name, slices
+from .table import Array, Column, Table, by_split, check_filled, dtype_name, slices
 
 _MOST_LEAVES = 10_000
 SAFE_WAY = (
@@ -45,6 +45,8 @@ def read_torch(path: Path) -> list[Table]:
         raise InputError(f"{path}: {error}") from None
     if len(leaves) > _MOST_LEAVES:
         raise InputError(f"{path}: more than {_MOST_LEAVES:,} tensors and values, expected features and labels")
+    for name, value in leaves:
+        _check_leaf(f"{path}: {name}", value)
     columns = [_column(name, value) for name, value in leaves if _is_array(value)]
     if not columns:
         raise InputError(f"{path}: holds {type(loaded).__name__} without tensors, expected features and labels")
@@ -132,6 +134,14 @@ def _is_array(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.dim() > 0 and value.layout == torch.strided
     return isinstance(value, list) and bool(value) and all(type(item) in (int, float, str, bool) for item in value)
+
+
+def _check_leaf(where: str, value: Any) -> None:
+    """Raise an `InputError` for a tensor that holds no rows, or a list of values with None among them."""
+    if isinstance(value, torch.Tensor):
+        check_filled(where, value)
+    elif isinstance(value, list) and None in value and _is_array([one for one in value if one is not None]):
+        raise InputError(f"{where}: None in row {value.index(None)}, expected a value in every row; remove such rows")
 
 
 def _column(name: str, value: Any) -> Column:

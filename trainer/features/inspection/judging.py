@@ -29,7 +29,9 @@ def judge(
     for split, report in found.splits.items():
         problems += _of_split(split, report, manifest, columns[split])
         for rows, what in ((report.zero, "are zero throughout"), (report.duplicates, "repeat an earlier one")):
-            if rows.count:
+            if rows is report.zero and rows.count == report.rows:
+                problems.append(f"{split}: all {rows.count} rows are zero throughout; compute the features again")
+            elif rows.count:
                 warnings.append(f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}")
     if found.leaked_ids.count:
         problems.append(f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}")
