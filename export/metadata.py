@@ -3,19 +3,21 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
+from ..core.structure import structured
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
 from .labels import check_labels, describe
 
 FEATURES, FLOAT32 = "features", "fp32"
 ENCODED = "encoded"
+AGAIN = "export it again"
 FLOAT_NCHW = "float-nchw"
 PIXEL_FORMATS = (FLOAT_NCHW, "uint8-nhwc", ENCODED)
 KEYS = (
@@ -33,6 +35,15 @@ KEYS = (
     "resize",
     "precision",
 )
+
+
+class Backbone(TypedDict):
+    """What identifies a backbone anywhere; ``None`` for what nobody knows."""
+
+    spec: str | None
+    tap: str | None
+    feature_dim: int
+    weights_sha256: str | None
 
 
 def identity(record: dict[str, Any] | None, feature_dim: int) -> dict[str, Any]:
@@ -177,17 +188,19 @@ class Metadata:
         try:
             recipe = json.loads(values["preprocessing"])
             found = cls(
-                labels=tuple(json.loads(values["labels"])),
+                labels=structured(json.loads(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
                 input_format=values["input_format"],
                 preprocessing=None if recipe is None else Preprocessing.from_dict(recipe),
-                backbone=json.loads(values["backbone"]),
+                backbone=dict(structured(json.loads(values["backbone"]), Backbone, f"{where}: backbone", advice=AGAIN)),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
                 resize=values.get("resize") == "True",
                 precision=values.get("precision") or FLOAT32,  # as above
                 version=values["headsmith_version"],
             )
-        except (KeyError, json.JSONDecodeError) as error:
+        except InputError:
+            raise
+        except (KeyError, ValueError, RecursionError) as error:
             raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
         check_labels(found.labels, len(found.labels), where)
         expected = found._hashes()

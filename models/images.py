@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from ..core.bounded_file import ToItsEnd
 from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.printable import printable
@@ -48,7 +49,8 @@ def open_image(
             whose mode does not say what its numbers mean.
     """
     try:
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else _file(source), formats=FORMATS) as image:
+        file = io.BytesIO(source) if isinstance(source, bytes) else ToItsEnd(_file(source))
+        with file, Image.open(file, formats=FORMATS) as image:
             _check_size(image)
             before(image.width * image.height)
             found = [SEVERAL] if _has_more(image) else []

@@ -195,7 +195,7 @@ class TrainConfig:
                 self._check(name, (int, float), lambda value: 0 < value < float("inf"), "a number above 0")
         self._check("seed", int, lambda value: 0 <= value < 2**63, f"0 to {2**63 - 1}")
         self._check("balanced", bool, lambda value: True, "true or false")
-        if self.head not in HEADS:
+        if not isinstance(self.head, str) or self.head not in HEADS:
             hint = near(str(self.head), HEADS)
             raise InputError(f"head: {self.head!r} is not known; expected one of {', '.join(HEADS)}{hint}")
         for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
@@ -217,7 +217,7 @@ class TrainConfig:
 
     def _check_known(self, name: str, known: Any) -> None:
         value = getattr(self, name)
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise InputError(f"{name}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}")
 
     def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:

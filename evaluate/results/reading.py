@@ -12,6 +12,7 @@ from ...core.cells import text_of
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import read_record
+from ...core.structure import structured
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
@@ -46,6 +47,19 @@ class HeldOutRecord:
     n: int
     source: dict[str, Any]
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The keyword arguments of `headsmith.evaluate.data.open_data`."""
+
+    data: str
+    truth: str | None = None
+    class_ids: str | None = None
+    group_column: str | None = None
+    image_column: str | None = None
+    label_column: str | None = None
+    part: bool | dict[str, str] = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,11 @@ class Results:
                 f"{path}: {len(found.ids)} rows of {found.scores.num_logits} classes, its {RESULT} says {result.n} of "
                 f"{len(result.labels)}; evaluate again"
             )
+        if found.scores.labels.max(initial=-1) >= len(self.data.class_names):
+            raise DamagedFileError(
+                f"{path}: class {found.scores.labels.max()}, but {DATA} has {len(self.data.class_names)} classes; "
+                "evaluate again"
+            )
         return found
 
     def correct(self, k: int = 1) -> dict[str, Any]:
@@ -139,7 +158,9 @@ class Results:
     def _data(self) -> "HeldOutData":
         from ..data import open_data
 
-        return open_data(**self.data.source)
+        where = f"{self.path / DATA}: source"
+        source = structured(self.data.source, _Source, where, advice="evaluate again into another folder")
+        return open_data(**{name: value for name, value in vars(source).items() if value is not None})
 
 
 def _is_source(which: str, source: str) -> bool:

@@ -67,6 +67,8 @@ class OnnxModel(Model):
         expected = (self.metadata.input_name, *Outputs._fields)
         if (*inputs, *outputs) not in (expected, expected[:-1]):
             raise InputError(f"{self.path}: inputs and outputs {(*inputs, *outputs)}, expected {expected[:-1]}")
+        if len(outputs["logits"]) != 2:
+            raise InputError(f"{self.path}: logits of shape {outputs['logits']}, expected (N, C); export it again")
         if outputs["logits"][1] != len(self.metadata.labels):
             raise InputError(
                 f"{self.path}: {outputs['logits'][1]} logits, but {len(self.metadata.labels)} labels in its metadata"

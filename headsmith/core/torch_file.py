@@ -1,17 +1,14 @@
 """Files of ``torch.save``, read so that nothing in them is run and no bit of them is wrong unseen."""
 
-import io
-import os
 import pickle
 import warnings
 from pathlib import Path
 from typing import Any
 
 from .archive import checked_archive, is_archive
+from .bounded_file import ToItsEnd
 from .errors import DamagedFileError, InputError
 from .printable import printable
-
-_LARGE = 1 << 16
 
 
 class PicklesError(InputError):
@@ -42,7 +39,7 @@ def load_tensors(path: Path, again: str = "get it again") -> Any:
             warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
             if archive:
                 return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
-            with _ToItsEnd(path) as file:
+            with ToItsEnd(path) as file:
                 found = torch.load(file, map_location="cpu", weights_only=True)
             _check_sizes(found, path.stat().st_size)
             return found
@@ -51,20 +48,6 @@ def load_tensors(path: Path, again: str = "get it again") -> Any:
             raise PicklesError(f"{path}: holds pickled objects other than tensors, which could run code") from None
         reason = printable((str(error).strip().splitlines() or [type(error).__name__])[0])
         raise DamagedFileError(f"{path}: damaged or no file of torch.save ({reason[:300]}); {again}") from None
-
-
-class _ToItsEnd(io.BufferedReader):
-    """A file that sets aside no more memory for a long read than it has bytes left."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(io.FileIO(path))
-        self._size = os.fstat(self.fileno()).st_size
-
-    def read(self, size: int | None = -1) -> bytes:
-        """The next bytes, fewer at the end of the file."""
-        if size is not None and size > _LARGE:
-            size = min(size, max(0, self._size - self.tell()))
-        return super().read(size)
 
 
 def _check_sizes(found: Any, size: int) -> None:

@@ -1,13 +1,13 @@
 """Read an ONNX file without loading its weights."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import regular_file
@@ -33,10 +33,22 @@ def read_proto(path: Path) -> onnx.ModelProto:
         if isinstance(error, InputError):
             raise
         raise _damaged(path, error) from None
-    if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
-        raise _damaged(path, ValueError("its metadata are not UTF-8"))
+    strange = next((name for name, text in _texts(model) if isinstance(text, bytes)), None)
+    if strange is not None:
+        raise _damaged(path, ValueError(f"text in it, of the field `{strange}`, is not UTF-8"))
     external_files(model, path)
     return model
+
+
+def _texts(message: Message) -> Iterator[tuple[str, str | bytes]]:
+    """The fields of text of a message and those in it, with their values: bytes where they are not UTF-8."""
+    for field, value in message.ListFields():
+        values = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
+        if field.type == field.TYPE_STRING:
+            yield from ((field.name, text) for text in values)
+        elif field.type == field.TYPE_MESSAGE:
+            for one in values:
+                yield from _texts(one)
 
 
 def read_onnx(path: Path) -> ir.Model:

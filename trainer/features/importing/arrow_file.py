@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.errors import InputError
-from ..arrow_stream import ArrowStream
+from ..arrow_stream import ArrowStream, damaged
 from ..bounds import WIDEST, check_text
 from .numbered_columns import with_matrices
 from .parquet_file import ParquetRows
@@ -49,9 +49,16 @@ def table_columns(
         batches: From column names to the rows in order.
         where: The file, for errors.
         class_names: Of columns that hold indices into names.
+
+    Raises:
+        InputError: Names of columns are not UTF-8, or alike, or rows are wider than any features.
     """
     found = []
-    repeated = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+    try:
+        counts = Counter(schema.names)
+    except UnicodeDecodeError as error:
+        raise damaged(Path(where), error) from None
+    repeated = next((name for name, count in counts.items() if count > 1), None)
     if repeated is not None:
         raise InputError(f"{where}: has the column {repeated!r} twice; give every column a name of its own")
     for field in schema:

@@ -49,9 +49,13 @@ class ParquetRows:
         try:
             options: dict[str, Any] = {"read_dictionary": self._text, "page_checksum_verification": True}
             with pq.ParquetFile(self.path, pre_buffer=False, **options) as file:
+                done = 0
                 for batch in file.iter_batches(max(1, min(rows, _MOST_ROWS)), columns=names, use_threads=False):
                     batch.validate(full=True)
+                    done += batch.num_rows
                     yield batch
+                if done != self.rows:
+                    raise ValueError(f"{done:,} rows of {', '.join(names)}, its heading says {self.rows:,}")
         except BAD_ARROW as error:
             raise damaged(self.path, error) from None
 

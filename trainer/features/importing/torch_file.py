@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from ....core.archive import checked_archive, is_archive
+from ....core.bounded_file import ToItsEnd
 from ....core.errors import InputError
 from ..bounds import check_unpacked
 from .table import Array, Column, Table, by_split, check_filled, dtype_name, slices
@@ -78,7 +79,10 @@ def _load(path: Path) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
-            return torch.load(path, map_location="cpu", mmap=mapped, weights_only=True)
+            if mapped:
+                return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+            with ToItsEnd(path) as file:
+                return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         if "Weights only load failed" not in str(error) and not mapped:
             raise InputError(f"{path}: is damaged or was not written by torch.save; {SAFE_WAY}") from None
