@@ -4,6 +4,8 @@ BIN := .venv/bin
 # Where `make wheel` installs the wheel; emptied first.
 ENV ?= build/env
 CLIENTS := tests/clients/javascript
+# Bytecode is written, for the many processes that tests start.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test fuzz clients lint types wheel clean
 
