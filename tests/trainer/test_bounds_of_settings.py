@@ -24,6 +24,7 @@ def test_settings_beyond_use(wrong):
         ({"preset": ["paper/cifar100"], "loss": "softmax"}, "preset"),
         ({"seed": range(10**9)}, "more than 100,000"),
         ({"seed": list(range(1000)), "dropout": [i / 1000 for i in range(1000)]}, "1,000,000 heads"),
+        ({"grids": [{"seed": range(60_000)}, {"name": "b", "seed": range(60_000)}]}, "120,000 heads"),
         ({"loss": "softmax", "final_seeds": [-1]}, "final_seeds: -1"),
     ],
 )

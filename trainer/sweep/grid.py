@@ -89,7 +89,9 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         )
     if device is not None:
         given["device"] = device
-    points = [point for grid in _grids(given, where) for point in _points(grid, chosen, where)]
+    grids = _grids(given, where)
+    _check_size(grids, where)
+    points = [point for grid in grids for point in _points(grid, chosen, where)]
     _check_common(points, where)
     return Plan(list(dict.fromkeys(points)), final_seeds, chosen, where)
 
@@ -130,6 +132,15 @@ def _check_keys(given: Mapping[str, Any], further: tuple[str, ...], where: str) 
             raise InputError(f"{where}: {no_setting(key, known)}")
 
 
+def _check_size(grids: list[dict[str, Any]], where: str) -> None:
+    """Raise an `InputError` for more heads than a sweep trains, before any is made."""
+    heads = 0
+    for grid in grids:
+        heads += math.prod(len(values_of(key, value, where)) for key, value in grid.items() if key != "name")
+    if heads > MOST_HEADS:
+        raise InputError(f"{where}: asks for {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
+
+
 def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Point]:
     name = grid.pop("name", None)
     if name is not None and not isinstance(name, str):
@@ -137,9 +148,6 @@ def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Poi
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])
-    heads = math.prod(map(len, axes.values()))
-    if heads > MOST_HEADS:
-        raise InputError(f"{where}: the grid has {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
     settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     return [_point(name, one, preset, where) for one in settings]
 

@@ -13,7 +13,7 @@ from ..images.samples import SPLITS, listed
 from ..images.splitting import divide
 from .choosing import Chosen
 from .row_splits import split_codes
-from .table import Array
+from .table import Array, Column
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,24 @@ def _ids(chosen: Chosen) -> pa.StringArray:
     if chosen.ids is None:
         numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
         return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
-    found = pa.array(chosen.ids.read(), from_pandas=True)
+    found = _read(chosen, chosen.ids)
     if found.null_count:
         row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
         raise InputError(f"{chosen.table.name}: {chosen.ids.name} is empty in row {row}, expected an id in every row")
     return found.cast(pa.string())
 
 
+def _read(chosen: Chosen, column: Column) -> pa.Array:
+    try:
+        return pa.array(column.read(), from_pandas=True)
+    except UnicodeError:  # half a character, which numpy's text may hold
+        raise InputError(
+            f"{chosen.table.name}: {column.name} has text that UTF-8 cannot write (a lone surrogate); correct it"
+        ) from None
+
+
 def _groups(chosen: Sequence[Chosen]) -> Array:
-    found = [pa.array(one.groups.read(), from_pandas=True).cast(pa.string()) for one in chosen if one.groups]
+    found = [_read(one, one.groups).cast(pa.string()) for one in chosen if one.groups]
     return _codes(pa.concat_arrays(found))
 
 

@@ -89,3 +89,9 @@ def test_pixels_are_features(tmp_path):
 def test_a_set_of_zeros_is_a_problem():
     found = inspect_features(FeatureSet.from_arrays(ROWS * 0, LABELS))
     assert any("train: all" in text for text in found.problems)
+
+
+@pytest.mark.parametrize("role", ["ids", "groups"])
+def test_half_a_character_beside_the_rows(role):
+    with pytest.raises(InputError, match=f"{role} has text that UTF-8 cannot write"):
+        FeatureSet.from_arrays(ROWS, LABELS, **{role: [f"r{row // 2}\ud800" for row in range(60)]})
