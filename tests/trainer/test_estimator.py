@@ -223,7 +223,7 @@ def test_the_head_can_be_used_without_scikit_learn(digits):
         ({"epochs": 0}, "epochs: 0 found, expected a whole number above 0"),
         ({"loss": "softsort", "p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2"),
         ({"validation_fraction": 2}, "validation_fraction: 2 found, expected a share above 0 and below 1"),
-        ({"start": "gone"}, "--start gone: expected random, zeros, "),
+        ({"start": "gone"}, "start gone: expected random, zeros, "),
         ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),
     ],
 )

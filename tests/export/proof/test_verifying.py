@@ -270,8 +270,8 @@ def test_a_gate_on_few_images_is_refused_before_anything_is_done(tiny_run, tmp_p
     monkeypatch.setattr("headsmith.export.exporting.backbone_from_record", lambda record: pytest.fail("work was done"))
     result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "few" / "b"), f"--{precision}"])
     assert result.exit_code == 2
-    assert f"--{precision}: `max_top1_drop`: 1 points on 12 validation inputs found" in result.stderr
-    assert "expected at least 100 of them, or `max_top1_drop` 8.34; `weak_gate`" in result.stderr
+    assert f"--{precision}: --max-top1-drop: 1 points on 12 validation inputs found" in result.stderr
+    assert "expected at least 100 of them, or --max-top1-drop 8.34; --weak-gate" in result.stderr
     assert not list((tmp_path / "few").iterdir())
 
 
