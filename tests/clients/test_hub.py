@@ -87,7 +87,7 @@ def test_what_was_downloaded_is_there_without_a_network(hub, tiny_bundle, monkey
 def test_private_is_never_public(hub, tiny_bundle):
     push(tiny_bundle, "me/birds")
     hub.repositories["me/birds"].files.clear()
-    with pytest.raises(InputError, match="hf:me/birds: is public, but --private was asked for"):
+    with pytest.raises(InputError, match="hf:me/birds: is public, but `private` was asked for"):
         push(tiny_bundle, "me/birds", private=True)
     assert not hub.repositories["me/birds"].files
 

@@ -17,7 +17,7 @@ from headsmith.trainer.features.feature_set import FeatureSet
 
 KINDS = {
     "float-nchw": {"formats": ("onnx", "torchscript", "pt2", "timm", "triton")},
-    "fp16-input": {"fp16": True, "fp16_input": True},
+    "fp16-input": {"fp16": True, "fp16_input": True, "weak_gate": True},
     "uint8-nhwc": {"input_format": "uint8-nhwc", "formats": ("onnx", "torchscript")},
     "resize": {"input_format": "uint8-nhwc", "resize": True},
     "encoded": {"input_format": "encoded"},

@@ -233,20 +233,20 @@ def test_a_missing_decoder_is_told(tiny_run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"resize": True}, "`?resize`?: found with `input_format` float-nchw, expected `input_format` uint8-nhwc"),
-        ({"resize": True, "head_only": True}, "`?resize`?: found with `input_format` features"),
-        ({"input_format": "encoded", "formats": ("onnx", "pt2")}, "`?input_format`? encoded is for onnx alone"),
-        ({"input_format": "uint8-nhwc", "resize": True, "formats": ("timm",)}, "`?formats`? timm: timm resizes before"),
-        ({"input_format": "uint8-nhwc", "formats": ("timm",)}, "`?formats`? timm: timm's networks take float images"),
+        ({"resize": True}, "resize: found with `input_format` float-nchw, expected `input_format` uint8-nhwc"),
+        ({"resize": True, "head_only": True}, "resize: found with `input_format` features"),
+        ({"input_format": "encoded", "formats": ("onnx", "pt2")}, "`input_format` encoded is for onnx alone"),
+        ({"input_format": "uint8-nhwc", "resize": True, "formats": ("timm",)}, "formats timm: timm resizes before"),
+        ({"input_format": "uint8-nhwc", "formats": ("timm",)}, "formats timm: timm's networks take float images"),
         (
             {"input_format": "uint8-nhwc", "fp16": True, "fp16_input": True},
-            "`?fp16_input`?: found with `input_format` uint8",
+            "fp16_input: found with `input_format` uint8",
         ),
-        ({"input_format": "uint8-nhwc", "head_only": True}, "`?input_format`? uint8-nhwc: found with `head_only`"),
-        ({"batch_size": 0}, "`?batch_size`?: 0 found, expected 1 or more"),
+        ({"input_format": "uint8-nhwc", "head_only": True}, "input_format uint8-nhwc: found with `head_only`"),
+        ({"batch_size": 0}, "batch_size: 0 found, expected 1 or more"),
         (
             {"head_only": True, "formats": ("timm",)},
-            "`?formats`? timm: a head alone found, expected a classifier on lite0",
+            "formats timm: a head alone found, expected a classifier on lite0",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def naive_loss(method, logits):
 
 def our_loss(method, logits):
     labels = torch.zeros(len(logits), dtype=torch.int64)
-    options = {"distribution": "logistic", "inverse_temperature": 1, "m": M}
+    options = {"top1_mode": "sm", "distribution": "logistic", "inverse_temperature": 1, "m": M}
     options |= {"sinkhorn_iterations": 50, "sinkhorn_tolerance": 0}
     return topk_cross_entropy(logits, labels, p_k=P_K, method=method, reduction="none", **options)
 
