@@ -241,12 +241,12 @@ def test_cuda_without_cuda(tiny_bundle, images, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"k": (0, 5)}, "`?k`?: 0 found"),
-        ({"batch_size": 0}, "`?batch_size`?: 0"),
-        ({"threads": 0}, "`?threads`?: 0"),
-        ({"provider": "tpu"}, "`?provider`? tpu"),
-        ({"against": "jax"}, "`?against`? jax"),
-        ({"group_column": "camera"}, "`?group_column`?: .* has no columns"),
+        ({"k": (0, 5)}, "^k: 0 found"),
+        ({"batch_size": 0}, "^batch_size: 0"),
+        ({"threads": 0}, "^threads: 0"),
+        ({"provider": "tpu"}, "^provider tpu"),
+        ({"against": "jax"}, "^against jax"),
+        ({"group_column": "camera"}, "^group_column: .* has no columns"),
     ],
 )
 def test_options_that_mean_nothing(tiny_bundle, images, asked, said):

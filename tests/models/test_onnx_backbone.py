@@ -277,8 +277,8 @@ def test_a_recipe_is_never_guessed(zoo):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"checkpoint": "w.pth"}, "`?checkpoint`?: w.pth found; an ONNX file has its own weights"),
-        ({"image_size": 64}, "`?image_size`?: 64 found"),
+        ({"checkpoint": "w.pth"}, "^checkpoint: w.pth found; an ONNX file has its own weights"),
+        ({"image_size": 64}, "^image_size: 64 found"),
     ],
 )
 def test_options_of_other_backbones(zoo, options, message):

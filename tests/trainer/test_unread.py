@@ -25,16 +25,16 @@ LBFGS = {
 @pytest.mark.parametrize(
     ("settings", "name", "reason"),
     [
-        *(({"optimizer": "lbfgs", name: value}, name, "`?optimizer`? lbfgs") for name, value in LBFGS.items()),
-        ({"hidden": 64}, "hidden", "`?head`? mlp"),
-        ({"norm": "layer"}, "norm", "`?head`? norm_linear"),
-        ({"momentum": 0.5}, "momentum", "`?optimizer`? sgd"),
-        ({"distribution": "cauchy"}, "distribution", "`?loss`? softmax"),
-        ({"m": 4}, "m", "`?loss`? softmax"),
+        *(({"optimizer": "lbfgs", name: value}, name, "`optimizer` lbfgs") for name, value in LBFGS.items()),
+        ({"hidden": 64}, "hidden", "`head` mlp"),
+        ({"norm": "layer"}, "norm", "`head` norm_linear"),
+        ({"momentum": 0.5}, "momentum", "`optimizer` sgd"),
+        ({"distribution": "cauchy"}, "distribution", "`loss` softmax"),
+        ({"m": 4}, "m", "`loss` softmax"),
         ({"loss": "softsort", "distribution": "cauchy"}, "distribution", "sorting networks"),
         ({"loss": "bitonic", "distribution": "cauchy", "art_lambda": 0.1}, "art_lambda", "logistic_phi"),
-        ({"loss": "softsort", "p_k": (1.0,), "inverse_temperature": 2.0}, "inverse_temperature", "`?p_k`? of top-1"),
-        ({"loss": "softsort", "top1_mode": "sort", "softmax_over": "classes"}, "softmax_over", "`?top1_mode`? sort"),
+        ({"loss": "softsort", "p_k": (1.0,), "inverse_temperature": 2.0}, "inverse_temperature", "`p_k` of top-1"),
+        ({"loss": "softsort", "top1_mode": "sort", "softmax_over": "classes"}, "softmax_over", "`top1_mode` sort"),
     ],
 )
 def test_what_changes_nothing_is_refused(settings, name, reason):

@@ -167,7 +167,7 @@ def test_of_two_fitting_outputs_the_one_called_logits(build):
         build(unnamed), r"several outputs could be the scores \(likely \[N,5\], q \[N,5\]\); name one with `output`"
     )
     assert build(unnamed, said={"output": "q"}).setup.output == "q"
-    assert_failed(build(unnamed, said={"output": "x"}), "`?output`? x: no such output; expected one of likely")
+    assert_failed(build(unnamed, said={"output": "x"}), "`output` x: no such output; expected one of likely")
 
 
 def test_a_quantised_output(build, pixels, logits):
@@ -199,7 +199,7 @@ def test_a_background_class(onnx_file, recipe_file, only):
     )
     said = {"preprocessing": recipe_file(**PIXEL, mean=0, std=1), "labels": "imagenet-1k"}
     assert_failed(only(path, **said), "1001 outputs, 1000 classes; is the first one a background class")
-    assert_failed(only(path, **said, background=1001), r"`?background`? 1001: expected one of 0..1000")
+    assert_failed(only(path, **said, background=1001), r"`background` 1001: expected one of 0..1000")
     found = only(path, **said, background=0)
     outputs = open_candidate(found, threads=1).run(np.full((1, 1, 1, 3), (0, 0, 9), np.uint8))
     assert outputs.logits.shape == (1, 1000)

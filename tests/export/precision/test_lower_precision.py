@@ -252,11 +252,11 @@ def test_limits_that_are_none(limits):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fp16": True, "int8": True}, "`?fp16`? `int8`: a bundle has one precision"),
-        ({"int8": True, "int8_dynamic": True}, "`?int8`? `int8_dynamic`: a bundle has one precision"),
-        ({"fp32_head": True}, "`?fp32_head`?: says how to convert; add `fp16`"),
-        ({"int8": True, "fp16_input": True}, "`?fp16_input`?: says how to convert; add `fp16`"),
-        ({"int8": True, "calibration_images": 0}, "`?calibration_images`?: 0 found, expected 1 or more"),
+        ({"fp16": True, "int8": True}, "^fp16 `int8`: a bundle has one precision"),
+        ({"int8": True, "int8_dynamic": True}, "^int8 `int8_dynamic`: a bundle has one precision"),
+        ({"fp32_head": True}, "^fp32_head: says how to convert; add `fp16`"),
+        ({"int8": True, "fp16_input": True}, "^fp16_input: says how to convert; add `fp16`"),
+        ({"int8": True, "calibration_images": 0}, "^calibration_images: 0 found, expected 1 or more"),
     ],
 )
 def test_options_that_do_not_go_together(options, message):

@@ -186,7 +186,7 @@ def test_a_preset_alone_is_the_papers_table():
         ("select: [top1, top5]\n", "sweep.yaml: select is 'top1' and 'top5', expected one"),
         ("grids: [{device: cpu}]\n", "sweep.yaml: device is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name is 3, expected a word"),
-        ("preset: paper/imagenet\n", "`?preset`?: 'paper/imagenet' is not known; did you mean paper/imagenet1k"),
+        ("preset: paper/imagenet\n", "preset: 'paper/imagenet' is not known; did you mean paper/imagenet1k"),
         ("loss: [softmax\n", "sweep.yaml: line 2: not valid YAML"),
     ],
 )

@@ -122,9 +122,9 @@ def test_damaged_and_missing_images_are_found_when_read(tmp_path):
     [
         ({"back": (datasets.Image(), [None] * 6)}, {}, "image columns image, back; say which one with `image_column`"),
         ({"kind": (NAMED, [0] * 6)}, {}, "may be labels: label, kind; say which one with `label_column`"),
-        ({}, {"label_column": "lable"}, "`?label_column`? lable is not there; its columns are image, label"),
-        ({}, {"image_column": "photo"}, "`?image_column`? photo is not there; its columns are image, label"),
-        ({}, {"image_column": "label"}, "`?image_column`? label holds .*ClassLabel.*, expected images"),
+        ({}, {"label_column": "lable"}, "`label_column` lable is not there; its columns are image, label"),
+        ({}, {"image_column": "photo"}, "`image_column` photo is not there; its columns are image, label"),
+        ({}, {"image_column": "label"}, "`image_column` label holds .*ClassLabel.*, expected images"),
         ({"x": (datasets.Value("float32"), [0.5] * 6)}, {"label_column": "x"}, "x is 0.5 in row 0 .*expected a whole"),
     ],
 )
