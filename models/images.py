@@ -11,6 +11,7 @@ from ..core.bounded_file import ToItsEnd
 from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.printable import printable
+from .image_ends import check_end
 from .image_modes import to_rgb
 from .orientation import upright
 
@@ -57,6 +58,7 @@ def open_image(
             raw = [str(tile[3]) for tile in image.tile]  # gone once it is decoded
             image.load()
             _check_size(image)
+            check_end(image, file)
             turned, unclear = upright(image)
             converted, notes = to_rgb(turned, image, raw)
     except InputError as error:

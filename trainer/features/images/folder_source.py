@@ -4,11 +4,13 @@ import logging
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from ....core.errors import InputError
+from ....core.printable import printable
 from .labels import check_names
 from .samples import Listing, Sample, by_split, listed, split_called
 
@@ -23,13 +25,14 @@ def list_folder(root: Path) -> Listing:
     """List the images of ``root`` by split and class.
 
     Classes are ordered by name, as text (``10`` before ``2``), as torchvision does. Folders may be nested within a
-    class and symbolic links are followed; a folder that links lead to twice is listed once. Hidden files are skipped,
-    and with a count files without an image suffix, named pipes, sockets and devices. A link that leads nowhere is an
-    image that cannot be read. Control characters in file names are kept, and made visible where they are printed.
+    class and symbolic links are followed, but for those to folders that are listed already or hold the class, which are
+    told. Hidden files are skipped, and with a count files without an image suffix, named pipes, sockets and devices. A
+    link that leads nowhere is an image that cannot be read. Control characters in file names are kept, and made visible
+    where they are printed.
 
     Raises:
         InputError: A folder that cannot be listed, no class folders, images outside of them, a class folder without an
-            image, a name that is not UTF-8 or, of a class, not one line, or two folders for one class.
+            image, a name that is not UTF-8 or, of a class, not one line, two folders for one class, or one for two.
     """
     root = root.resolve()
     splits = _split_folders(root)
@@ -37,14 +40,14 @@ def list_folder(root: Path) -> Listing:
     names = sorted({name for classes in folders.values() for name in classes})
     check_names(names, str(root))
     index = {name: label for label, name in enumerate(names)}
-    skipped: Counter[str] = Counter()
+    walk = _Walk.over(root, [folder for classes in folders.values() for folder in classes.values()])
     samples = [
         Sample(image, index[name], split)
         for split, classes in folders.items()
         for name, folder in sorted(classes.items())
-        for image in _images(root, folder, skipped)
+        for image in _images(root, folder, walk)
     ]
-    _tell(root, skipped)
+    walk.tell()
     content, size = partial(_path, root), partial(_size, root)
     return Listing({"source": str(root)}, names, samples, bool(splits), content, size)
 
@@ -62,14 +65,9 @@ def _size(root: Path, sample: Sample) -> int | None:
 
 def images_under(folder: Path) -> list[Path]:
     """All images under a folder, whatever the folders between, in the order of file names; others are told."""
-    skipped: Counter[str] = Counter()
-    found = []
-    for path, kind in _walk(folder):
-        if kind in IMAGE_SUFFIXES:
-            found.append(path)
-        else:
-            skipped[kind] += 1
-    _tell(folder, skipped)
+    walk = _Walk.over(folder, [folder])
+    found = walk.images(folder)
+    walk.tell()
     return sorted(found, key=lambda path: (path.name, path))
 
 
@@ -80,12 +78,6 @@ def image_files(folder: Path) -> list[str]:
         InputError: A name that is not UTF-8.
     """
     return [_text(path.relative_to(folder).as_posix(), path) for path in images_under(folder)]
-
-
-def _tell(folder: Path, skipped: Counter[str]) -> None:
-    if skipped:
-        kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()])
-        _log.warning("%s: skipped files that are not images by their suffix or kind: %s", folder, kinds)
 
 
 def _split_folders(root: Path) -> dict[str, str]:
@@ -121,49 +113,106 @@ def _class_folders(folder: Path) -> dict[str, Path]:
     return classes
 
 
-def _images(root: Path, folder: Path, skipped: Counter[str]) -> list[str]:
+def _images(root: Path, folder: Path, walk: "_Walk") -> list[str]:
     """Paths of all images under a class folder, relative to ``root``, sorted."""
-    found, other = [], Counter[str]()
-    for path, kind in _walk(folder):
-        if kind in IMAGE_SUFFIXES:
-            found.append(_text(path.relative_to(root).as_posix(), path))
-        else:
-            other[kind] += 1
+    before, links = Counter(walk.skipped), len(walk.links)
+    found = [_text(path.relative_to(root).as_posix(), path) for path in walk.images(folder)]
     if not found:
+        other = walk.skipped - before
         holds = f"only {listed(sorted(other))} files" if other else "no file"
+        holds = "links to folders that are listed already" if len(walk.links) > links else holds
         raise InputError(
             f"{folder}: class folder without an image (holds {holds}); expected files ending in "
             f"{' '.join(sorted(IMAGE_SUFFIXES))}; add images or remove the folder"
         )
-    skipped.update(other)
     return sorted(found)
 
 
-def _walk(folder: Path, entered: set[Path] | None = None) -> Iterator[tuple[Path, str]]:
-    """Every visible file under ``folder`` and its suffix, or ``special`` for what is no file that ends.
+@dataclass
+class _Walk:
+    """One way through folders that enters none twice, whatever links there are.
 
-    A folder that links lead to twice is entered once.
+    Attributes:
+        root: Where they lie.
+        folders: The real paths of the folders that are walked from.
+        above: The folders that hold them.
+        entered: The real paths of those that were entered.
+        skipped: How many files were no images, by suffix, or ``special`` for what is no file that ends.
+        links: Links that were not followed.
     """
-    entered = set() if entered is None else entered
-    here = folder.resolve()
-    if here in entered:
-        return
-    entered.add(here)
+
+    root: Path
+    folders: set[Path]
+    above: set[Path]
+    entered: set[Path] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)
+    links: list[Path] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, root: Path, folders: list[Path]) -> "_Walk":
+        """Begin.
+
+        Raises:
+            InputError: Links make one of the folders another one, or a part of it.
+        """
+        by_place: dict[Path, Path] = {}
+        for folder in folders:
+            other = by_place.setdefault(folder.resolve(), folder)
+            if other is not folder:
+                raise InputError(f"{folder}: is the same folder as {other} by a link; remove the link")
+        for place, folder in by_place.items():
+            outer = next((by_place[parent] for parent in place.parents if parent in by_place), None)
+            if outer is not None:
+                raise InputError(f"{folder}: lies inside {outer} by a link; remove the link")
+        return cls(root, set(by_place), {parent for place in by_place for parent in place.parents})
+
+    def images(self, folder: Path) -> list[Path]:
+        """Every visible image under a folder; the others are counted."""
+        found: list[Path] = []
+        self._enter(folder, found)
+        return found
+
+    def tell(self) -> None:
+        """Say what was skipped."""
+        if self.skipped:
+            kinds = listed([f"{count} {suffix or 'without suffix'}" for suffix, count in self.skipped.most_common()])
+            _log.warning("%s: skipped files that are not images by their suffix or kind: %s", self.root, kinds)
+        if self.links:
+            names = printable(listed([str(path.relative_to(self.root)) for path in self.links], 3))
+            _log.warning("%s: not followed, as they lead to folders that are listed already: %s", self.root, names)
+
+    def _enter(self, folder: Path, found: list[Path]) -> None:
+        self.entered.add(folder.resolve())
+        for entry in _entries(folder):
+            path = Path(entry.path)
+            if _says(entry.is_dir):
+                if self._is_listed(path.resolve(), entry.is_symlink()):
+                    self.links.append(path)
+                else:
+                    self._enter(path, found)
+                continue
+            # What a link that leads nowhere is, decoding will say.
+            regular = _says(entry.is_file) or not path.exists()
+            kind = path.suffix.lower() if regular else "special"
+            if kind in IMAGE_SUFFIXES:
+                found.append(path)
+            else:
+                self.skipped[kind] += 1
+
+    def _is_listed(self, place: Path, linked: bool) -> bool:
+        """Whether a folder was entered, or is one that a link must not lead to: in what is walked, or above it."""
+        inside = linked and not self.folders.isdisjoint((place, *place.parents))
+        return place in self.entered or place in self.above or inside
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            entries = sorted((entry for entry in found if not _is_hidden(entry.name)), key=lambda entry: entry.name)
+            return sorted((entry for entry in found if not _is_hidden(entry.name)), key=lambda entry: entry.name)
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be listed ({error.strerror}); correct its permissions, or move it away"
         ) from None
-    for entry in entries:
-        path = Path(entry.path)
-        if _says(entry.is_dir):
-            yield from _walk(path, entered)
-        else:
-            # What a link that leads nowhere is, decoding will say.
-            regular = _says(entry.is_file) or not path.exists()
-            yield path, path.suffix.lower() if regular else "special"
 
 
 def _says(question: Callable[[], bool]) -> bool:

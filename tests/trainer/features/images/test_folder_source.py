@@ -14,6 +14,7 @@ from torchvision.datasets import ImageFolder
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import image_batches, open_images
+from headsmith.trainer.features.images.folder_source import images_under
 from headsmith.trainer.features.images.labels import Labels, index_labels
 from headsmith.trainer.features.images.samples import Sample, carve
 
@@ -103,6 +104,71 @@ def test_hidden_nested_upper_case_linked_and_unicode(image_folder, tmp_path, cap
     assert {"cat/000.PNG", "dog/deep/ü.png"} <= {s.id for s in images.samples}
     assert "1 .txt" in caplog.text
     assert all(images.read(row).mode == "RGB" for row in range(len(images)))
+
+
+LINKS = {
+    "to the parent": {"ant/up": ".."},
+    "to what is above": {"ant/up": "../../.."},
+    "to another class": {"bee/other": "../ant"},
+    "into another class": {"ant/other": "../cat/deep"},
+    "to each other": {"ant/next": "../bee", "bee/next": "../ant"},
+    "into the same class": {"cat/again": "deep"},
+    "to one folder twice": {"ant/more": "../../pool", "bee/more": "../../pool"},
+    "to a folder and into it": {"ant/more": "../../pool/inner", "bee/more": "../../pool"},
+    "round and round": {"ant/self": ".", "ant/down": "up", "ant/up": "../ant"},
+}
+
+
+@pytest.mark.parametrize("links", LINKS.values(), ids=LINKS)
+def test_no_picture_is_listed_twice_by_links(image_folder, tmp_path, caplog, links):
+    folder = image_folder({"ant": 4, "bee": 4, "cat": 4})
+    for target in (folder / "cat" / "deep", folder.parent / "pool" / "inner", folder.parent / "pool"):
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "cat" / "000.png", target / f"{target.name}.png")
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    with caplog.at_level(logging.WARNING):
+        images = open_images(folder)
+    places = [(folder / sample.id).resolve() for sample in images.samples]
+    assert len(places) == len(set(places))
+    own = set(folder.rglob("*.png"))  # which follows no links
+    assert own <= set(places)
+    pool = set((folder.parent / "pool").rglob("*.png")) if "pool" in str(links) else set()
+    assert set(places) - own == pool
+    (line,) = caplog.messages
+    assert "not followed, as they lead to folders that are listed already: " in line
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "message"),
+    [
+        ("dog", "cat", "dog: is the same folder as .*cat by a link; remove the link"),
+        ("dog", "cat/deep", "dog: lies inside .*cat by a link; remove the link"),
+        ("self", ".", "lies inside .*self by a link; remove the link"),
+    ],
+)
+def test_a_class_that_is_another_one_by_a_link_is_refused(image_folder, name, target, message):
+    folder = image_folder({"ant": 4, "cat": 4})
+    (folder / "cat" / "deep").mkdir()
+    shutil.copy(folder / "cat" / "000.png", folder / "cat" / "deep" / "000.png")
+    (folder / name).symlink_to(target)
+    with pytest.raises(InputError, match=message):
+        open_images(folder)
+
+
+def test_a_split_that_is_another_one_by_a_link_is_refused(image_folder):
+    folder = image_folder({"train/ant": 4, "train/cat": 4, "val/ant": 2, "val/cat": 2})
+    (folder / "test").symlink_to("val")
+    with pytest.raises(InputError, match="test/ant: is the same folder as .*val/ant by a link"):
+        open_images(folder)
+
+
+def test_a_folder_of_images_is_not_left_by_a_link_to_its_parent(image_folder, caplog):
+    folder = image_folder({"ant": 3, "bee": 3})
+    (folder / "ant" / "up").symlink_to("..")
+    with caplog.at_level(logging.WARNING):
+        assert [path.parent.name for path in images_under(folder / "ant")] == ["ant"] * 3
+    assert "listed already: up" in caplog.text
 
 
 def test_fingerprint_follows_content_not_place_or_time(image_folder, tmp_path):

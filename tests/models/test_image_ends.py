@@ -1,0 +1,108 @@
+"""Files that were cut are unreadable, in every container; what follows a file's end is of no matter."""
+
+import io
+
+import numpy as np
+import pytest
+from image_files import saved
+from PIL import Image
+
+from headsmith.models.images import UnreadableImage, open_image
+
+LEVELS = np.random.default_rng(0).integers(0, 256, (40, 56, 3)).astype(np.uint8)
+PICTURE = Image.fromarray(LEVELS)
+NEXT = {"save_all": True, "append_images": [PICTURE.rotate(180)]}
+FILES = {
+    "PNG": saved(PICTURE, "PNG"),
+    "PNG, stored": saved(PICTURE, "PNG", compress_level=0),
+    "PNG, palette": saved(PICTURE.convert("P"), "PNG"),
+    "PNG, animation": saved(PICTURE, "PNG", **NEXT),
+    "JPEG": saved(PICTURE, "JPEG"),
+    "JPEG, progressive": saved(PICTURE, "JPEG", progressive=True),
+    "JPEG, restarts": saved(PICTURE, "JPEG", restart_marker_blocks=2),
+    "GIF": saved(PICTURE, "GIF"),
+    "GIF, animation": saved(PICTURE, "GIF", **NEXT),
+    "WebP": saved(PICTURE, "WEBP"),
+    "WebP, animation": saved(PICTURE, "WEBP", **NEXT),
+    "TIFF": saved(PICTURE, "TIFF"),
+    "TIFF, LZW": saved(PICTURE, "TIFF", compression="tiff_lzw"),
+    "TIFF, JPEG": saved(PICTURE, "TIFF", compression="jpeg"),
+    "BMP": saved(PICTURE, "BMP"),
+    "ICO of PNG": saved(PICTURE, "ICO", sizes=[(32, 32)]),
+    "ICO of BMP": saved(PICTURE, "ICO", sizes=[(32, 32)], bitmap_format="bmp"),
+    "AVIF": saved(PICTURE, "AVIF"),
+    "PPM": saved(PICTURE, "PPM"),
+    "JPEG 2000": saved(PICTURE, "JPEG2000"),
+}
+ENDED = [name for name in FILES if name.startswith(("PNG", "GIF", "JPEG")) and name != "JPEG 2000"]
+
+
+def cuts(content):
+    return {
+        *(len(content) - last for last in (1, 2, 3, 4, 8, 12, 13, 16, 20, 21)),
+        *(len(content) * n // 10 for n in (1, 3, 5, 8, 9)),
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_was_cut_is_unreadable(name):
+    content = FILES[name]
+    assert open_image(content, name).mode == "RGB"
+    taken = []
+    for length in cuts(content):
+        try:
+            open_image(content[:length], name)
+        except UnreadableImage as error:
+            assert len(str(error).splitlines()) == 1
+        else:
+            taken.append(len(content) - length)
+    assert not taken
+
+
+@pytest.mark.parametrize("name", [*ENDED, "ICO of PNG"])
+def test_a_file_whose_rest_is_zeros_is_unreadable(name):
+    """A download that was broken off in a file of full size. Decoders fill what is missing, and say nothing."""
+    content = FILES[name]
+    for length in (len(content) * n // 10 for n in (3, 5, 8)):
+        with pytest.raises(UnreadableImage):
+            open_image(content[:length].ljust(4 * len(content), b"\0"), name)
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_what_follows_the_end_is_of_no_matter(name):
+    """Cameras and messengers append their own data, a film among them."""
+    rest = np.random.default_rng(1).bytes(200_000)
+    expected = np.asarray(open_image(FILES[name], name))
+    np.testing.assert_array_equal(open_image(FILES[name] + rest, name), expected)
+
+
+def test_the_first_of_several_images_has_to_be_whole():
+    """An MPO is JPEG files one after the other (CIPA DC-007): the second one may be cut, as it is not taken."""
+    content = saved(PICTURE, "MPO", **NEXT)
+    second = content.index(b"\xff\xd9") + 2
+    assert content[second : second + 2] == b"\xff\xd8"
+    expected = np.asarray(open_image(content, "both"))
+    np.testing.assert_array_equal(open_image(content[: second + 100], "second cut"), expected)
+    for lost in (2, 50, 400):
+        with pytest.raises(UnreadableImage):
+            open_image(content[: second - lost].ljust(second, b"\0") + content[second:], "first cut")
+
+
+def test_a_file_on_disk_is_judged_like_its_bytes(tmp_path):
+    for name in ENDED:
+        path = tmp_path / "image"
+        path.write_bytes(FILES[name])
+        np.testing.assert_array_equal(open_image(path, name), open_image(FILES[name], name))
+        path.write_bytes(FILES[name][:-1])
+        with pytest.raises(UnreadableImage):
+            open_image(path, name)
+
+
+def test_a_thumbnail_is_not_taken_for_the_end():
+    """EXIF holds a JPEG of its own, with an EOI."""
+    exif = b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0" + FILES["JPEG"]
+    content = saved(PICTURE, "JPEG", exif=exif)
+    assert content.index(b"\xff\xd9") < len(exif) + 100
+    assert Image.open(io.BytesIO(content)).size == open_image(content, "whole").size
+    with pytest.raises(UnreadableImage):
+        open_image(content[: len(exif) + 2000].ljust(9 * len(content), b"\0"), "cut")
