@@ -201,16 +201,15 @@ def _groups(images: ImageSet, data: str | Path, column: str) -> list[str]:
     """The group of each image, from a column of a `datasets` source."""
     if "image_column" not in images.source:
         raise InputError(f"--group-column: {data} has no columns; name a `datasets` source, or a CSV file with --truth")
-    from ..trainer.features.images.datasets_source import load
+    from ..trainer.features.images.datasets_source import load, plain_column
 
     name, found = load(data)
     tables = found if isinstance(found, Mapping) else {"train": found}
     splits = {sample.id.partition("/")[0] for sample in images.samples}
     values: dict[str, Any] = {}
     for split, table in tables.items():
-        if column not in table.features:
-            raise InputError(f"{name}: no --group-column {column}; its columns are {', '.join(table.features)}")
-        values[split] = np.asarray(table.with_format(None)[column][:])
+        plain_column(table.features, column, "--group-column", name)
+        values[split] = np.asarray(table[column][:])
     own = {split: split for split in values}
     if not splits <= values.keys():
         from ..trainer.features.images.samples import by_split

@@ -50,6 +50,8 @@ def open_image(
             whose mode does not say what its numbers mean.
     """
     try:
+        if isinstance(source, bytes) and len(source) > MOST_BYTES:
+            raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, expected an image")
         file = io.BytesIO(source) if isinstance(source, bytes) else ToItsEnd(_file(source))
         with file, Image.open(file, formats=FORMATS) as image:
             _check_size(image)

@@ -270,5 +270,5 @@ def test_groups_of_a_datasets_source(flat, tmp_path):
     data = open_data(tmp_path / "set", label_column="label", group_column="camera")
     assert data.groups == ["a", "b"] * 3
     assert data.image(data.ids[0]).size == (40, 40)
-    with pytest.raises(InputError, match="no `group_column` lens"):
+    with pytest.raises(InputError, match="`group_column` lens is not there; its columns are"):
         open_data(tmp_path / "set", label_column="label", group_column="lens")

@@ -7,6 +7,7 @@ from ...core.errors import InputError
 MOST_TIMES, SAFE_BYTES = 100, 1 << 29
 WIDEST = 1 << 20
 LONGEST_TEXT = 4096
+BLOCK_BYTES = 8 << 20  # that are read at a time
 
 
 def check_unpacked(where: str, unpacked: int, packed: int) -> None:

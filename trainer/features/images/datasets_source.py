@@ -1,5 +1,6 @@
 """Images in a Hugging Face `datasets` data set: saved on disk, loadable from data files, or on the hub."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -9,11 +10,11 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow.compute as pc
-from datasets.exceptions import DatasetsError
+from huggingface_hub.constants import HF_HUB_CACHE
 
 from ....core.errors import InputError
 from ....models.images import UnreadableImage
-from ..arrow_stream import ArrowStream
+from .foreign_folder import check_saved, data_files
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
 from .source_kind import is_saved
@@ -51,13 +52,18 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     ]
     keys = {"source": name, "image_column": image, "label_column": label}
     sizes = cache(lambda split: _sizes(images[split]))
+    roots = (
+        [Path(name)]
+        if Path(name).is_dir()
+        else [Path(datasets.config.HF_CACHE_HOME), Path(HF_HUB_CACHE), Path(datasets.config.HF_DATASETS_CACHE)]
+    )
     return Listing(
         keys,
         class_names,
         samples,
         divided,
-        lambda sample: _content(images, sample.id),
-        lambda sample: _size(sizes, images, sample.id),
+        lambda sample: _content(images, sample.id, roots),
+        lambda sample: _size(sizes, images, sample.id, roots),
     )
 
 
@@ -92,27 +98,27 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
         )
     name = str(path.resolve()) if path.exists() else str(source)
-    if path.exists() and is_saved(path):
-        check_arrow_files(path)
     try:
-        return name, datasets.load_from_disk(name) if is_saved(path) else datasets.load_dataset(name)
-    except (DatasetsError, OSError, ValueError, RuntimeError) as error:
+        return name, (_open_folder(path) if path.exists() else datasets.load_dataset(name)).with_format(None)
+    except InputError:
+        raise
+    except Exception as error:  # `datasets` raises anything on what it does not expect
         where = "" if path.exists() else "no such folder, and "
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        cause = error.__cause__ or error
+        reason = (str(cause).splitlines() or [type(cause).__name__])[0]
         raise InputError(
             f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a folder of "
             "class folders"
         ) from error
 
 
-def check_arrow_files(folder: Path) -> None:
-    """Check the Arrow files of a data set in full, before `datasets` maps them and trusts what they say.
-
-    Raises:
-        InputError: One is damaged.
-    """
-    for path in sorted(folder.rglob("*.arrow")):
-        ArrowStream(path)
+def _open_folder(path: Path) -> Any:
+    """What `datasets` makes of a folder that was checked."""
+    if is_saved(path):
+        check_saved(path)
+        return datasets.load_from_disk(str(path.resolve()))
+    reader, files = data_files(path)
+    return datasets.load_dataset(reader, data_files=files)
 
 
 def _may_be_on_hub(source: str | Path) -> bool:
@@ -137,8 +143,7 @@ def _image_column(features: Any, asked: str | None, name: str) -> str:
 
 def _label_column(features: Any, asked: str | None, image: str, name: str) -> str:
     if asked is not None:
-        _column(features, asked, "--label-column", name)
-        return asked
+        return plain_column(features, asked, "--label-column", name)
     named: list[str] = [column for column, kind in features.items() if isinstance(kind, datasets.ClassLabel)]
     plain: list[str] = [column for column, kind in features.items() if column != image and _holds_labels(kind)]
     usual = [column for column in plain if column in ("label", "labels")]
@@ -153,6 +158,18 @@ def _label_column(features: Any, asked: str | None, image: str, name: str) -> st
 
 def _holds_labels(kind: Any) -> bool:
     return re.fullmatch(r"u?int\d+|string|large_string|bool", str(getattr(kind, "dtype", ""))) is not None
+
+
+def plain_column(features: Any, asked: str, flag: str, name: str) -> str:
+    """The column that was asked for, if it holds plain values: others are files that `datasets` would open.
+
+    Raises:
+        InputError: It is not there, or holds something else.
+    """
+    kind = _column(features, asked, flag, name)
+    if not isinstance(kind, datasets.Value | datasets.ClassLabel):
+        raise InputError(f"{name}: {flag} {asked} holds {kind}, expected numbers or text")
+    return asked
 
 
 def _column(features: Any, asked: str, flag: str, name: str) -> Any:
@@ -176,23 +193,31 @@ def _sizes(table: Any) -> Array:
     return np.concatenate(found)
 
 
-def _size(sizes: Callable[[str], Array], images: dict[str, Any], sample_id: str) -> int | None:
+def _size(sizes: Callable[[str], Array], images: dict[str, Any], sample_id: str, roots: list[Path]) -> int | None:
     split, _, row = sample_id.partition("/")
     length = int(sizes(split)[int(row)])
     if length >= 0:
         return length
     try:
-        found = _content(images, sample_id)
+        found = _content(images, sample_id, roots)
         return found.stat().st_size if isinstance(found, Path) else None
     except (InputError, OSError):
         return None
 
 
-def _content(images: dict[str, Any], sample_id: str) -> Path | bytes:
+def _content(images: dict[str, Any], sample_id: str, roots: list[Path]) -> Path | bytes:
     split, _, row = sample_id.partition("/")
     (value,) = images[split][int(row)].values()
     if value is not None and value["bytes"] is not None:
         return bytes(value["bytes"])
     if value is None or value["path"] is None:
         raise UnreadableImage(f"{sample_id}: no image in this row")
-    return Path(value["path"])
+    return _inside(value["path"], sample_id, roots)
+
+
+def _inside(name: str, sample_id: str, roots: list[Path]) -> Path:
+    """The file that a row names, where it is in the data set's folder: a stranger's row may name any other."""
+    path = Path(os.path.normpath(roots[0] / name))
+    if not any(path.is_relative_to(root) for root in roots):
+        raise UnreadableImage(f"{sample_id}: is {name[:80]}, expected an image in {roots[0]}; move it there")
+    return path

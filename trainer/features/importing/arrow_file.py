@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from ....core.errors import InputError
 from ..arrow_stream import ArrowStream, damaged
 from ..bounds import WIDEST, check_text
+from ..parquet_rows import ParquetRows
 from .numbered_columns import with_matrices
-from .parquet_file import ParquetRows
 from .table import Array, Batches, Column, Table, block_rows, split_in
 
 _ROWS = 8192

@@ -12,12 +12,11 @@ import pyarrow as pa
 import torch
 
 from ....core.errors import InputError
-from ..bounds import check_memory
+from ..bounds import BLOCK_BYTES, check_memory
 from ..images.samples import listed, split_called
 
 Array = np.ndarray[Any, Any]
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
-BLOCK_BYTES = 8 << 20
 CLASS_NAMES = ("classes", "class_names", "label_names")
 TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 

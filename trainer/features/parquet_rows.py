@@ -7,10 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ....core.files import regular_file
-from ..arrow_stream import BAD_ARROW, damaged
-from ..bounds import check_unpacked
-from .table import BLOCK_BYTES
+from ...core.files import regular_file
+from .arrow_stream import BAD_ARROW, damaged
+from .bounds import BLOCK_BYTES, check_unpacked
 
 _MOST_ROWS = 8192
 _SIZES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}

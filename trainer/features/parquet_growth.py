@@ -1,0 +1,50 @@
+"""Parquet files with images: a value that stands in a file once may be repeated a million times."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .arrow_stream import BAD_ARROW, damaged
+from .bounds import MOST_TIMES, check_unpacked
+from .parquet_rows import ParquetRows
+
+
+def checked_parquet(path: Path) -> pa.Schema:
+    """The columns of a file that takes about as much memory or disk as an Arrow file as it does now.
+
+    Raises:
+        InputError: The file is damaged, or unpacks to far more than it takes on disk.
+    """
+    ParquetRows(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, found = file.schema_arrow, file.metadata
+        groups = [found.row_group(place) for place in range(found.num_row_groups)]
+        repeated = {
+            column.path_in_schema
+            for group in groups
+            if group.num_rows > MOST_TIMES  # fewer rows repeat nothing more often than that
+            for column in map(group.column, range(group.num_columns))
+            if column.physical_type == "BYTE_ARRAY" and any("DICTIONARY" in one for one in column.encodings)
+        }
+        for name in sorted(repeated):
+            check_unpacked(str(path), _bytes(path, name), path.stat().st_size)
+    except BAD_ARROW as error:
+        raise damaged(path, error) from None
+    return schema
+
+
+def _bytes(path: Path, name: str) -> int:
+    """Bytes of all values of a column, which are read as a dictionary."""
+    total = 0
+    with pq.ParquetFile(path, read_dictionary=[name]) as file:
+        for batch in file.iter_batches(8192, columns=[name], use_threads=False):
+            column = batch.column(0)
+            while pa.types.is_struct(column.type) and column.type.num_fields:
+                column = column.field(0)
+            if pa.types.is_dictionary(column.type):
+                length = pc.binary_length(column.dictionary)
+                total += pc.sum(length.cast(pa.int64()).take(column.indices)).as_py() or 0
+    return total
