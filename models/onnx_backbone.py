@@ -71,6 +71,7 @@ class OnnxNetwork(nn.Module):
                 torch.get_num_threads(),
                 name=self._name,
                 data_folder=data_folder(self.graph),
+                option="--device",
             )
         return self._sessions[provider]
 

@@ -17,9 +17,7 @@ PROVIDERS = {
     # repeated for every new batch size.
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}),
 }
-CUDA_HELP = (
-    "pip install 'onnxruntime-gpu[cuda,cudnn]' on a machine with an NVIDIA driver that fits it, or use --provider cpu"
-)
+_CUDA_PACKAGE = "pip install 'onnxruntime-gpu[cuda,cudnn]' on a machine with an NVIDIA driver that fits it"
 _state = onnxruntime.capi.onnxruntime_pybind11_state
 OrtErrors: tuple[type[Exception], ...] = tuple(
     error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception)
@@ -38,6 +36,7 @@ def open_session(
     name: str,
     data_folder: Path | None = None,
     operators: str | None = None,
+    option: str = "--provider",
 ) -> onnxruntime.InferenceSession:
     """Open a session.
 
@@ -48,13 +47,14 @@ def open_session(
         name: How to call the file in an error.
         data_folder: Where the external data of a model in bytes lie.
         operators: A library of further operators.
+        option: How the user chose the provider.
 
     Raises:
         DamagedFileError: onnxruntime cannot read the file, or it is newer than onnxruntime.
         ProviderError: The provider cannot run here.
     """
     kind, options = PROVIDERS[provider]
-    _require(kind)
+    _require(kind, option)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.log_severity_level = 3
@@ -72,7 +72,9 @@ def open_session(
     except OrtErrors as error:
         raise DamagedFileError(f"{name}: {_cannot_open(error)}; export it again") from None
     if session.get_providers()[0] != kind:
-        raise ProviderError(f"--provider {provider}: onnxruntime could not start {kind} here; {CUDA_HELP}")
+        raise ProviderError(
+            f"{option} {provider}: onnxruntime could not start {kind} here; {_CUDA_PACKAGE}, or use {option} cpu"
+        )
     return session
 
 
@@ -104,12 +106,12 @@ def _cannot_open(error: Exception) -> str:
     return f"onnxruntime cannot open it ({short_reason(error)})"
 
 
-def _require(kind: str) -> None:
+def _require(kind: str, option: str) -> None:
     available = onnxruntime.get_available_providers()
     if kind not in available:
         raise ProviderError(
-            f"--provider: this {onnxruntime_package()} {onnxruntime.__version__} has no {kind}, only "
-            f"{', '.join(available)}; {CUDA_HELP}"
+            f"{option}: this {onnxruntime_package()} {onnxruntime.__version__} has no {kind}, only "
+            f"{', '.join(available)}; {_CUDA_PACKAGE}, or use {option} cpu"
         )
 
 

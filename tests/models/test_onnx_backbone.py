@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 import torch
 
-from headsmith.core.errors import InputError
+from headsmith.core.errors import InputError, ProviderError
 from headsmith.models import Linear, Normalize, Preprocessing, backbone_classifier, backbone_from_record, load_backbone
 from headsmith.models.onnx_backbone import layout_of
 from headsmith.models.recipe_file import read_recipe
@@ -201,6 +201,13 @@ def test_an_exported_file_is_a_backbone_without_a_recipe(tiny_bundle, tiny_run):
     assert isinstance(head, Linear)
     torch.testing.assert_close(own.weight, head.weight.detach())
     assert own.names == (tuple(tiny_run.class_names),)
+
+
+def test_a_card_that_onnxruntime_cannot_use_is_told_by_the_option_that_extract_has(zoo, recipe_file, monkeypatch):
+    network = load(zoo, recipe_file).network
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.raises(ProviderError, match=r"device: this onnxruntime .* has no CUDAExecutionProvider, .* cpu$"):
+        network._session("cuda")
 
 
 def damaged(zoo, keep):
