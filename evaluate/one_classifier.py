@@ -8,8 +8,10 @@ from ..core.environment import cpu_name, describe_cpu, describe_device, pick_dev
 from ..core.errors import InputError, ProviderError
 from ..core.files import sha256_json
 from ..export.formats.node_placement import misplaced_nodes, nodes_by_provider
+from ..export.proof.held_out import HeldOut, HeldOutImages
 from ..export.runtime import Array, Model
 from ..metrics.chance import largest_share
+from ..models.images import described
 from .data import HeldOutData
 from .doubts import doubts, was_trained_on
 from .measurement import Measurement, class_order, measure
@@ -85,6 +87,7 @@ def _measure(
     suspicions, notes = probed(candidate, model, data)
     kept = max(KEPT, *options.k)
     measured = measure(model, held_out, data, options.batch_size, k=kept, keep_logits=options.save_logits)
+    notes += _remarked(held_out, candidate)
     speed = speed_of_pass(model, held_out, measured, options.batch_size)
     against = None
     if options.against is not None:
@@ -127,6 +130,15 @@ def _measure(
         top5 = None if published.top5 is None else published.top5 / 100
         result = replace(result, verdict=judge(result.top1, published.top1 / 100, top5, published.source))
     return result, Predictions(measured.ids, scores, groups), measured.logits
+
+
+def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
+    """How many of the images that were read were more than plain RGB or grey, and what was done with them."""
+    if not isinstance(held_out, HeldOutImages) or candidate.preprocessing is None:
+        return []
+    found = held_out.remarks
+    said = described(found, candidate.preprocessing.background)
+    return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
 
 
 def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> str:

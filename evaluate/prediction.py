@@ -1,7 +1,7 @@
 """The best labels of any image file, from the exported file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..core.errors import InputError
 from ..core.printable import printable
 from ..export.bundle.bundle import Bundle
 from ..export.runtime import Array, Model
-from ..models.images import UnreadableImage, open_image
+from ..models.images import UnreadableImage, described, open_image, remarks
 
 BATCH = 32
 
@@ -24,12 +24,14 @@ class Prediction:
         labels: The k best class names, best first; fewer where there are fewer classes.
         scores: Their softmax probabilities.
         error: Why the file could not be read; it then has no labels. ``None`` of an image.
+        remarks: What of the image was more than plain RGB or grey, and what was done with it.
     """
 
     path: str
     labels: tuple[str, ...]
     scores: tuple[float, ...]
     error: str | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def predict(
@@ -84,18 +86,21 @@ def _files(path: Path) -> list[str]:
 def _classified(model: Model, paths: Sequence[str], k: int) -> list[Prediction]:
     """What is said of some files, those that can be read being run at once."""
     prepared = [_prepared(path, model) for path in paths]
-    pixels = [one for one in prepared if not isinstance(one, str)]
+    pixels = [one[0] for one in prepared if not isinstance(one, str)]
     logits = iter(model.run(np.stack(pixels)).logits if pixels else ())
     return [
-        Prediction(path, (), (), one) if isinstance(one, str) else _best(path, next(logits), model.metadata.labels, k)
+        Prediction(path, (), (), one)
+        if isinstance(one, str)
+        else replace(_best(path, next(logits), model.metadata.labels, k), remarks=one[1])
         for path, one in zip(paths, prepared, strict=True)
     ]
 
 
-def _prepared(path: str, model: Model) -> Array | str:
-    """The pixels of an image, or why there are none."""
+def _prepared(path: str, model: Model) -> tuple[Array, tuple[str, ...]] | str:
+    """The pixels of an image and remarks, or why there are none."""
     try:
-        return model.metadata.prepare(open_image(path, path))
+        image = open_image(path, path)
+        return model.metadata.prepare(image), described(remarks(image), model.metadata.recipe.background)
     except UnreadableImage as error:
         return str(error).removeprefix(f"{printable(path)}: ")
 

@@ -21,8 +21,7 @@ def probed(candidate: Candidate, model: Model, data: HeldOutData) -> tuple[list[
         return [], []
     (batch,) = batches
     read = set(batch.ids)
-    readable = replace(sample.images, samples=[one for one in sample.images.samples if one.id in read])
-    shown = replace(sample, images=readable, unreadable=[])
+    shown = sample.only([one for one in sample.images.samples if one.id in read])
     crops = {name: partial(_first, shown, other) for name, other in other_crops(recipe).items()}
     doubts = probe(candidate, model, batch.inputs, batch.labels, crops)
     return doubts, [power(candidate, model, batch.inputs, crops)]
@@ -30,6 +29,5 @@ def probed(candidate: Candidate, model: Model, data: HeldOutData) -> tuple[list[
 
 def _first(sample: HeldOutImages, recipe: Preprocessing, count: int) -> Array:
     """The first images of a sample under another recipe: ``(count, H, W, 3)``, uint8."""
-    images = replace(sample.images, samples=sample.images.samples[:count])
-    (batch,) = replace(sample, images=images, preprocessing=recipe).batches(count)
+    (batch,) = replace(sample.only(sample.images.samples[:count]), preprocessing=recipe).batches(count)
     return batch.inputs

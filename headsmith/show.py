@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,20 +46,17 @@ def show_feature_set(features: "FeatureSet") -> None:
         )
     for warning in features.manifest.get("warnings", []):
         console.print(f"[yellow]note:[/] {escape(warning)}")
-    _say_remarks(features.manifest)
+    if remarks := features.manifest.get("remarks"):
+        _say_remarks(remarks, features.manifest["backbone"]["preprocessing"].get("background"))
     list_unreadable(features.manifest["unreadable"])
 
 
-def _say_remarks(manifest: dict[str, Any]) -> None:
+def _say_remarks(found: dict[str, int], background: Sequence[int] | None) -> None:
     """How many images were more than plain RGB or grey, and what was done with them."""
-    from .models.images import TRANSPARENT
+    from .models.images import described
 
-    for remark, count in (manifest.get("remarks") or {}).items():
-        done = ""
-        if remark == TRANSPARENT:
-            colour = manifest["backbone"]["preprocessing"].get("background")
-            done = f", composited on {tuple(colour)}" if colour else ", which was dropped"
-        console.print(f"{count:,} images with {remark}{done}", markup=False)
+    for remark, count in zip(described(found, background), found.values(), strict=True):
+        console.print(f"{count:,} images with {remark}", markup=False)
 
 
 def show_imported(features: "FeatureSet") -> None:
@@ -145,3 +143,5 @@ def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None
             console.print(f"  [red]{escape(prediction.error)}[/]")
         for label, score in zip(prediction.labels, prediction.scores, strict=True):
             console.print(printable(f"  {percent(score):>7}  {label}"), markup=False)
+    for remark, count in Counter(remark for prediction in predictions for remark in prediction.remarks).items():
+        console.print(f"{count:,} images with {remark}", markup=False)

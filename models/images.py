@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -76,6 +76,17 @@ def open_image(
 def remarks(image: Image.Image) -> tuple[str, ...]:
     """What of an opened image was more than plain RGB or grey, in words: what was left out, or converted."""
     return tuple(image.info.get(_REMARKS, ()))
+
+
+def described(found: Iterable[str], background: Sequence[int] | None) -> tuple[str, ...]:
+    """Remarks with what was done about transparency.
+
+    Args:
+        found: See `remarks`.
+        background: RGB that it was composited on, or ``None``: see `flatten`.
+    """
+    done = f"composited on {tuple(background)}" if background else "which was dropped"
+    return tuple(f"{remark}, {done}" if remark == TRANSPARENT else remark for remark in found)
 
 
 def flatten(image: Image.Image, background: tuple[int, int, int] | None) -> Image.Image:

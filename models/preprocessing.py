@@ -87,8 +87,13 @@ class Preprocessing:
         """Composite and resize an RGB or RGBA image, before the crop; see `resized` for what is raised."""
         size = self.resized(image.size)
         image = self.flatten(image)
+        return image if image.size == size else image.resize(size, self.resampling)
+
+    @property
+    def resampling(self) -> Image.Resampling:
+        """PIL's filter of the resize."""
         name = "nearest" if self.interpolation == _NEAREST_EXACT else self.interpolation
-        return image if image.size == size else image.resize(size, Image.Resampling[name.upper()])
+        return Image.Resampling[name.upper()]
 
     def flatten(self, image: Image.Image) -> Image.Image:
         """An RGB image of an RGB or RGBA one, composited on the background."""

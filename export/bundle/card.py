@@ -171,9 +171,18 @@ image = Image.alpha_composite(background, image.convert("RGBA")).convert("RGB")"
 
 
 def _resizing(recipe: Preprocessing, array: str, height: int, width: int) -> str:
-    return f"""image = image.resize({_size(recipe)}, Image.Resampling.{recipe.interpolation.upper()})
-left, top = round((image.width - {width}) / 2), round((image.height - {height}) / 2)
+    left, top = (
+        _middle(f"(image.{edge} - {crop}) / 2", recipe) for edge, crop in (("width", width), ("height", height))
+    )
+    return f"""image = image.resize({_size(recipe)}, Image.Resampling.{recipe.resampling.name})
+left, top = {left}, {top}
 pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})), {array}"""
+
+
+def _middle(half: str, recipe: Preprocessing) -> str:
+    """Where the crop begins, rounded as the recipe does it: towards 0 where black is added."""
+    padded = any(crop > edge for crop, edge in zip(recipe.crop_size, recipe.resize_size, strict=True))
+    return f"max(round({half}), int({half}))" if padded else f"round({half})"
 
 
 def _size(recipe: Preprocessing) -> str:

@@ -1,6 +1,7 @@
 """Labelled inputs with the classes of a classifier, mostly those that no training saw: images, or cached features."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ...trainer.features.feature_set import FeatureSet
     from ...trainer.features.images.batches import Prepare
     from ...trainer.features.images.image_set import ImageSet
+    from ...trainer.features.images.samples import Sample
 
 
 class Batch(NamedTuple):
@@ -44,6 +46,7 @@ class HeldOutImages:
         preprocessing: Resize and crop, or whatever `Metadata.prepare` is.
         strict: Stop at an unreadable image instead of leaving it out.
         unreadable: Id and reason of what was left out, once the batches were read.
+        remarks: How many were more than plain RGB or grey, by what, once the batches were read.
     """
 
     images: "ImageSet"
@@ -51,6 +54,7 @@ class HeldOutImages:
     preprocessing: "Prepare"
     strict: bool = False
     unreadable: list[dict[str, str]] = field(default_factory=list)
+    remarks: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -70,16 +74,23 @@ class HeldOutImages:
         from ...trainer.features.images.batches import image_batches
 
         self.unreadable.clear()
+        self.remarks.clear()
         found = image_batches(
             self.images, self.preprocessing, size, strict=self.strict, on_unreadable=self._note_unreadable
         )
         for batch in found:
+            self.remarks.update(batch.remarks)
             yield Batch(batch.pixels, self.index[batch.labels], batch.ids)
 
     def sample(self, count: int) -> "HeldOutImages":
         """At most ``count`` of them at random, always the same ones."""
         chosen = [self.images.samples[index] for index in _random_rows(len(self), count)]
-        return dataclasses.replace(self, images=dataclasses.replace(self.images, samples=chosen), unreadable=[])
+        return self.only(chosen)
+
+    def only(self, samples: "list[Sample]") -> "HeldOutImages":
+        """Some of them."""
+        images = dataclasses.replace(self.images, samples=samples)
+        return dataclasses.replace(self, images=images, unreadable=[], remarks=Counter())
 
     def _note_unreadable(self, sample: str, reason: str) -> None:
         self.unreadable.append({"id": sample, "reason": reason})

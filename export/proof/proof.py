@@ -1,6 +1,5 @@
 """Run every written file on held-out inputs beside the Python module: parity and accuracy in one pass."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -168,10 +167,9 @@ def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldO
     """
     row = {sample: index for index, sample in enumerate(cached.ids("test"))}
     known = [sample for sample in held_out.images.samples if sample.id in row][:FEATURE_IMAGES]
-    few = dataclasses.replace(held_out.images, samples=known)
     features, _ = cached.arrays("test")
     found, largest = Difference(), 0.0
-    for batch in dataclasses.replace(held_out, images=few, unreadable=[]).batches(FEATURE_IMAGES):
+    for batch in held_out.only(known).batches(FEATURE_IMAGES):
         expected = features[[row[sample] for sample in batch.ids]].float().numpy()
         found += difference(expected, classifier.body(module_input(metadata, batch.inputs)).numpy())
         largest = max(largest, float(np.abs(expected).max()))  # cached features are finite

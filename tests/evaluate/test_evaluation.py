@@ -66,6 +66,21 @@ def test_accuracies_are_scikit_learns_of_the_files_own_logits(evaluated):
     assert result.n == 42
 
 
+def test_what_was_done_with_transparency_and_odd_modes_is_told(tiny_bundle, image_folder, tmp_path):
+    folder = image_folder(dict.fromkeys(tiny_bundle.class_names, 2))
+    for name in tiny_bundle.class_names[:4]:
+        with Image.open(folder / name / "000.png") as image:
+            image.putalpha(100)
+            image.save(folder / name / "000.png")
+    with Image.open(folder / "emu" / "001.png") as image:
+        image.convert("CMYK").save(folder / "emu" / "001.jpg")
+    (result,) = evaluate_classifiers(tiny_bundle, data=folder, out=tmp_path / "results", batch_size=5)
+    assert result.notes[-2:] == [
+        "4 images with transparency, composited on (255, 255, 255)",
+        "1 images with CMYK pixels, converted",
+    ]
+
+
 def test_nothing_depends_on_the_batch_size(tiny_bundle, images, evaluated):
     other = evaluate_classifiers(tiny_bundle, data=str(images), batch_size=64)[0]
     assert (other.n, other.top1, other.top5) == (evaluated["tiny"].n, evaluated["tiny"].top1, evaluated["tiny"].top5)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from typer.testing import CliRunner
 
+from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.evaluate import predict
 from headsmith.export import export_classifier
@@ -130,3 +132,19 @@ def test_a_head_alone_takes_no_images(tiny_run, tmp_path):
     bundle = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
     with pytest.raises(InputError, match="takes features, not images; export it without `head_only`"):
         predict(bundle, [tmp_path / "a.png"])
+
+
+def test_what_was_done_with_transparency_and_odd_modes_is_told(tiny_bundle, tmp_path):
+    picture().save(tmp_path / "plain.png")
+    picture().convert("CMYK").save(tmp_path / "inks.jpg")
+    for name in ("see.png", "through.png"):
+        image = picture().convert("RGBA")
+        image.putalpha(100)
+        image.save(tmp_path / name)
+    found = {Path(one.path).name: one.remarks for one in predict(tiny_bundle, [tmp_path])}
+    composited = ("transparency, composited on (255, 255, 255)",)
+    expected = {"plain.png": (), "inks.jpg": ("CMYK pixels, converted",)}
+    assert found == expected | {"see.png": composited, "through.png": composited}
+    done = CliRunner().invoke(app, ["predict", str(tiny_bundle.path), str(tmp_path)])
+    assert "2 images with transparency, composited on (255, 255, 255)\n" in done.output
+    assert "1 images with CMYK pixels, converted\n" in done.output

@@ -5,14 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import ExifTags, Image
 
 from headsmith.evaluate.doubts import was_trained_on
 from headsmith.export import Bundle, export_classifier, verify
+from headsmith.export.bundle.card import snippet
 from headsmith.export.proof.held_out import same_source
+from headsmith.models.images import open_image
 from headsmith.trainer.features.feature_set import FeatureSet
 
 KINDS = {
@@ -59,6 +63,53 @@ def test_the_code_of_the_readme_runs_as_it_stands(kind, bundle, tiny_run, tmp_pa
     assert best == (["emu"] if kind != "head-only" else [bundle.class_names[label] for label in labels[:2]])
     title = (folder / "README.md").read_text().split("\n\n")[1]
     assert title.startswith("A classification head" if kind == "head-only" else "An image classifier")
+
+
+@pytest.mark.parametrize("kind", ["float-nchw", "resize"], indirect=True)
+def test_the_code_of_the_readme_sees_what_predict_sees_of_transparency(bundle, tmp_path):
+    """Every alpha over every level, turned by EXIF, and hidden colours."""
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    levels, alpha = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8))
+    image = Image.fromarray(np.stack([levels, 255 - levels, levels // 2, alpha], -1)[:200])
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    image.save(folder / "photo.png", exif=exif)
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    code = code.replace("photo.jpg", "photo.png") + "\nnp.save('pixels.npy', pixels)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = bundle.open("onnx").metadata.prepare(open_image(folder / "photo.png", "photo"))
+    seen = np.load(folder / "pixels.npy")[0]
+    np.testing.assert_array_equal(seen if seen.shape[-1] == 3 else seen.transpose(1, 2, 0), expected)
+
+
+RECIPES = {
+    "resized and cropped": {},
+    "black beyond the edges": {"resize_size": (21, 21), "crop_size": (32, 32)},
+    "black at one edge": {"resize_mode": "exact", "resize_size": (40, 21), "crop_size": (32, 32)},
+    "squashed": {"resize_mode": "exact", "resize_size": (37, 51), "crop_size": (32, 32)},
+    "nearest-exact": {"interpolation": "nearest-exact"},
+    "on grey": {"background": (128, 128, 128)},
+    "alpha dropped": {"background": None},
+}
+
+
+@pytest.mark.parametrize("changes", RECIPES.values(), ids=RECIPES)
+def test_the_code_of_the_readme_prepares_as_the_recipe_says(tiny_bundle, tmp_path, monkeypatch, changes):
+    monkeypatch.chdir(tmp_path)
+    metadata = replace(tiny_bundle.open().metadata, input_format="uint8-nhwc")
+    metadata = replace(metadata, preprocessing=replace(metadata.recipe, **changes))
+    random = np.random.default_rng(0)
+    for size in ((50, 40), (40, 57), (33, 33)):
+        Image.fromarray(random.integers(0, 256, (*size, 4)).astype(np.uint8)).save("photo.png")
+        code = snippet(metadata).replace("photo.jpg", "photo.png")
+        space = {}
+        code = (
+            f"import numpy as np\nfrom PIL import Image, ImageOps\n{code[code.index('image =') : code.index('logits')]}"
+        )
+        exec(code, space)  # noqa: S102 - our own code
+        expected = metadata.prepare(open_image("photo.png", "photo"))
+        np.testing.assert_array_equal(space["pixels"][0], expected)
 
 
 @pytest.mark.parametrize("kind", ["float-nchw", "head-only"], indirect=True)

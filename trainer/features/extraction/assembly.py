@@ -15,12 +15,12 @@ from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
 from ..feature_set import pictures_sha256, rows_sha256
-from ..images.copies import followers
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed
 from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
 from ..same_pictures import find_copies
 from ..storage import FURTHER, split_file
+from .redivision import redivide
 from .request import fingerprint
 from .shards import Shard, ShardRows, read_shard
 from .split_rows import SplitRows
@@ -47,7 +47,7 @@ def assemble(
     found = {shard.name: read_shard(partial / shard.name, shard, images, request) for shard in shards}
     tables = {split: _with_views(_join(shards, found, split), shards, split) for split in SPLITS}
     unreadable = [entry for rows in found.values() for entry in rows.unreadable]
-    images, moved = _together(images, tables)
+    images, moved, told = redivide(images, tables, [entry["id"] for entry in unreadable])
     rows = {split: SplitRows.of(split, tables, moved) for split in SPLITS}
     _check_left(rows, images, unreadable)
     folder = partial / "assembled"
@@ -55,7 +55,7 @@ def assemble(
     for split, one in rows.items():
         _write_split(folder / split, one, images.class_names)
     write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
-    write_json(folder / MANIFEST, _manifest(rows, list(found.values()), images, backbone, request, unreadable))
+    write_json(folder / MANIFEST, _manifest(rows, list(found.values()), images, backbone, request, unreadable, told))
     return folder
 
 
@@ -92,27 +92,6 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
     return table.append_column("view", pa.array(numbers))
 
 
-def _together(images: ImageSet, tables: dict[str, pa.Table]) -> tuple[ImageSet, dict[str, str]]:
-    """Let copies that differ in bytes, but not in pixels, go into one of the splits that were carved.
-
-    Not where a class would have no training image left, or a split no image: there they are told.
-
-    Returns:
-        The images so divided, and the new splits of those that move, by id.
-    """
-    if not images.carved:
-        return images, {}
-    ids = {split: table["id"].to_pylist() for split, table in tables.items()}
-    pictures = {split: table["picture"].to_pylist() for split, table in tables.items()}
-    moved = followers(ids, pictures, ("train", *images.carved))
-    training = dict(zip(ids["train"], tables["train"]["label"].to_pylist(), strict=True))
-    left = {label for name, label in training.items() if name not in moved}
-    moved = {name: split for name, split in moved.items() if training.get(name) in left or name not in training}
-    counts = Counter(moved.get(name, split) for split, names in ids.items() for name in names)
-    moved = moved if all(counts[split] for split in ids) else {}
-    return (images.moved(moved), moved) if moved else (images, moved)
-
-
 def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
     """Refuse what the unreadable images leave useless."""
     names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
@@ -141,6 +120,7 @@ def _manifest(
     backbone: dict[str, Any],
     request: dict[str, Any],
     unreadable: list[dict[str, str]],
+    told: list[str],
 ) -> dict[str, Any]:
     seconds = elapsed(shards)
     copies = find_copies({split: one.shown() for split, one in tables.items()})
@@ -159,7 +139,7 @@ def _manifest(
         "rows_sha256": {split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
         "pictures_sha256": {split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
         "copies": copies.record(images.class_names),
-        "warnings": copies.warnings(images.class_names) + _kept_whole(tables, images),
+        "warnings": copies.warnings(images.class_names) + told + _kept_whole(tables, images),
         "feature_dim": backbone["feature_dim"],
         "dtype": tables["train"].dtype,
         **{key: request[key] for key in ("amp", "views") if key in request},

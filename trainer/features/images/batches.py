@@ -1,9 +1,10 @@
 """Decoded batches of images: the one way in which extraction, parity and evaluation see them."""
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from PIL import Image
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.printable import printable
-from ....models.images import UnreadableImage
+from ....models.images import UnreadableImage, remarks
 from . import threads
 from .image_set import ImageSet
 from .room import Room
@@ -38,11 +39,13 @@ class Batch:
         pixels: ``(N, H, W, 3)``, uint8, RGB.
         labels: ``(N,)``, int64.
         ids: N sample ids.
+        remarks: How many of them were more than plain RGB or grey, by what: see `headsmith.models.images.remarks`.
     """
 
     pixels: Pixels
     labels: np.ndarray[Any, np.dtype[np.int64]]
     ids: list[str]
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
 
 def image_batches(
@@ -70,14 +73,18 @@ def image_batches(
     """
     check_at_least_one("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
-    decoded = decode(
-        images, range(len(images)), lambda image, _: preprocessing(image), workers, ahead=min(AHEAD, 4 * batch_size)
-    )
+
+    def prepare(image: Image.Image, _: str) -> tuple[Pixels, tuple[str, ...]]:
+        return preprocessing(image), remarks(image)
+
+    decoded = decode(images, range(len(images)), prepare, workers, ahead=min(AHEAD, 4 * batch_size))
     with closing(decoded):
         while window := list(islice(decoded, batch_size)):
-            batch = gather(window, strict, report)
+            read = [found for _, found in window if not isinstance(found, UnreadableImage)]
+            pixels = [(one, found if isinstance(found, UnreadableImage) else found[0]) for one, found in window]
+            batch = gather(pixels, strict, report)
             if batch.ids:
-                yield batch
+                yield replace(batch, remarks=Counter(remark for _, found in read for remark in found))
 
 
 def decode(

@@ -22,6 +22,7 @@ from .source_kind import is_datasets_folder
 from .threads import ordered_map
 
 TOGETHER = ", copies of a picture in one split"
+FILLED = ", places of unreadable images filled out of train"
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,15 @@ class ImageSet:
             raise InputError(f"split: {name!r} is not known; expected one of {SPLITS}")
         return replace(self, samples=[sample for sample in self.samples if sample.split == name])
 
-    def moved(self, splits: Mapping[str, str]) -> "ImageSet":
-        """The same with images in other splits, where copies of theirs are.
+    def moved(self, splits: Mapping[str, str], why: str = TOGETHER) -> "ImageSet":
+        """The same with images in other splits.
 
         Args:
             splits: The new splits by id; ids that are not here count for nothing. They go into the record of the
                 source, so that it opens with the same division.
+            why: What the split rule says of it.
         """
-        rule = self.split_rule if TOGETHER in self.split_rule else self.split_rule + TOGETHER
+        rule = self.split_rule if why in self.split_rule else self.split_rule + why
         source = self.source | {"together": dict(splits)}
         return replace(self, source=source, samples=move(self.samples, splits), split_rule=rule)
 
@@ -125,7 +127,8 @@ def open_images(
         splits: False takes held-out images as they are: all of an undivided source, or the ``test`` split of a
             divided one, as ``test``. Nothing is carved.
         together: Whether copies stay in one split where splits are carved (older versions did not care); or, from the
-            record of an extraction, which saw their pixels, the splits of images that follow copies of theirs.
+            record of an extraction, which saw their pixels, the splits of images that follow copies of theirs or take
+            the places of unreadable ones.
 
     Raises:
         InputError: Nothing usable is there; the message says what was found, what was expected and what to do.

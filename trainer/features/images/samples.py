@@ -95,7 +95,7 @@ def carve(
     training = [sample for sample in samples if sample.split == "train"]
     _check_enough(Counter(sample.label for sample in training), class_names, missing)
     units: dict[tuple[str | None, str], list[Sample]] = defaultdict(list)
-    for sample in sorted(training, key=_rank):
+    for sample in sorted(training, key=lambda sample: rank(sample.id)):
         shared = (same or {}).get(sample.id)
         units[shared, "" if shared else sample.id].append(sample)
     groups: dict[int, list[list[Sample]]] = defaultdict(list)
@@ -104,7 +104,7 @@ def carve(
             groups[unit[0].label].append(unit)
     moved: dict[str, str] = {}
     for group in groups.values():
-        held_out = max(1, round(HELD_OUT_SHARE * len(group))) if len(group) > len(missing) else 0
+        held_out = share_of(len(group), len(missing))
         for place, split in enumerate(reversed(missing)):
             drawn = group[place * held_out : (place + 1) * held_out]
             moved |= {sample.id: split for unit in drawn for sample in unit}
@@ -122,8 +122,14 @@ def move(samples: Sequence[Sample], moved: Mapping[str, str]) -> list[Sample]:
     return sorted(divided, key=lambda sample: SPLITS.index(sample.split))
 
 
-def _rank(sample: Sample) -> bytes:
-    return hashlib.sha256(f"{SEED}:{sample.id}".encode()).digest()
+def share_of(count: int, splits: int) -> int:
+    """How many of a class' pictures go into each of the splits that are carved; none where they are too few."""
+    return max(1, round(HELD_OUT_SHARE * count)) if count > splits else 0
+
+
+def rank(name: str) -> bytes:
+    """By what the images of a class are ordered before splits are carved."""
+    return hashlib.sha256(f"{SEED}:{name}".encode()).digest()
 
 
 def _check_enough(counts: Mapping[int, int], class_names: Sequence[str], missing: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def test_a_division_without_copies_is_what_it_was(doubled, tiny_backbone, tmp_pa
     images = open_images(folder)
     expected = {}
     for label, name in enumerate(images.class_names):
-        group = sorted((s for s in images.samples if s.label == label), key=samples._rank)
+        group = sorted((s for s in images.samples if s.label == label), key=lambda one: samples.rank(one.id))
         expected |= {s.id: split for s, split in zip(group, ["test"] * 2 + ["val"] * 2, strict=False)}
         assert name == "abc"[label]
     assert {s.id: s.split for s in images.samples if s.split != "train"} == expected
