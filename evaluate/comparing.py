@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.arguments import typed
 from ..core.cells import cell
 from ..core.errors import InputError
 from ..core.files import new_file
@@ -96,6 +97,7 @@ class Comparison:
     flips: list[Flip]
 
 
+@typed
 def compare(
     first: str, second: str, *, results: str | Path = Path("results"), out: str | Path | None = None
 ) -> Comparison:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..core.arguments import typed
 from ..core.errors import InputError, keeping
 from ..core.files import read_json
 from ..export.bundle.bundle import MANIFEST, Bundle
@@ -22,6 +23,7 @@ from .zoo.manifest import Row
 from .zoo.rows import expand
 
 
+@typed
 def evaluate_classifiers(
     models: str | Path | Bundle | Sequence[str | Path],
     *,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.arguments import typed
 from ..core.errors import InputError
 from ..core.printable import printable
 from ..export.bundle.bundle import Bundle
@@ -34,6 +35,7 @@ class Prediction:
     remarks: tuple[str, ...] = ()
 
 
+@typed
 def predict(
     bundle: str | Path | Bundle,
     images: Sequence[str | Path],

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..core.arguments import typed
 from ..core.errors import InputError
 from ..core.files import new_folder, write_json
 from ..models.backbone import backbone_from_record
@@ -33,6 +34,7 @@ from .proof.run_inputs import RunInputs
 from .temperature import Calibration, Tempered, calibration_of
 
 
+@typed
 def export_classifier(
     run: str | Path | Run,
     *,

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..core.arguments import typed
 from ..core.errors import InputError
 from ..models.backbone import ONNX, load_backbone
 from ..models.preprocessing import Preprocessing
@@ -13,6 +14,7 @@ from .exporting import export_classifier
 from .formats.onnx_format import OPSET
 
 
+@typed
 def graft(
     file: str | Path,
     *,

@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -45,6 +46,9 @@ class Commands(TyperGroup):
         """Read the options before the sub-command; without any argument, show the help."""
         if not args:
             return super().parse_args(ctx, args)
+        if (empty := _without_value(args)) is not None:
+            _say(f"{empty}: '' found, expected a value")
+            raise typer.Exit(INPUT_ERROR)
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
@@ -67,6 +71,16 @@ class Commands(TyperGroup):
                 traceback.print_exc()
             _say(_with_flags(_line(error), self, ctx))
             raise typer.Exit(_exit_code(error)) from None
+
+
+def _without_value(args: list[str]) -> str | None:
+    """What an empty text was given for, as a shell gives it where a variable is not set."""
+    for before, arg in pairwise(["", *args]):
+        if not arg.strip():
+            return before if before.startswith("--") else "an argument"
+        if re.fullmatch(r"--[a-z-]+=\s*", arg):
+            return arg.partition("=")[0]
+    return None
 
 
 def _misused(error: Any, ctx: Any) -> typer.Exit:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..core.arguments import typed
 from ..core.errors import InputError
 from ..core.files import sha256_file
 from ..core.structure import structured
@@ -102,6 +103,7 @@ def hash_weights(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
+@typed
 def load_backbone(
     spec: str,
     *,

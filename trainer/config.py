@@ -1,7 +1,9 @@
 """The settings of a training run: every default in one place, every value spelt out in the run folder."""
 
 import dataclasses
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType
@@ -9,10 +11,13 @@ from typing import Any, Self, TypedDict, cast
 
 import yaml
 
+from ..core.arguments import typed
 from ..core.errors import InputError, near
 from ..core.files import new_file
+from ..core.printable import short, shown
 from ..core.yaml_file import read_yaml
 from ..models.heads import HEADS
+from .losses.settings import DISTRIBUTIONS, METHODS, SOFTMAX_OVER, TOP1_MODES
 from .plain import is_number, plain
 
 # Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
@@ -35,6 +40,15 @@ PATIENCE, PATIENCE_STEPS = 10, 300
 _MOST = {"epochs": 1_000_000, "batch_size": 2**31 - 1, "patience": 2**31 - 1, "hidden": 1_000_000}
 SCHEDULES = ("constant", "cosine")
 SELECTIONS = ("p_k", "top1", "top5")
+_CHOICES: dict[str, Collection[str]] = {
+    "loss": METHODS,
+    "distribution": DISTRIBUTIONS,
+    "top1_mode": TOP1_MODES,
+    "softmax_over": SOFTMAX_OVER,
+    "head": HEADS,
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+}
 # What stands in a sweep file beside settings.
 SWEEP_KEYS = ("preset", "grids", "final_seeds", "name")
 # The settings in which heads of one bank may differ.
@@ -181,7 +195,7 @@ class TrainConfig:
             own = plain(value)
             object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
             if isinstance(getattr(type(self), name), str) and not isinstance(own, str) and name != "select":
-                raise InputError(f"{name}: {own!r} found, expected a word such as {getattr(type(self), name)}")
+                raise InputError(f"{name}: {shown(own)} found, expected a word such as {getattr(type(self), name)}")
         for name, most in _MOST.items():
             if getattr(self, name) is not None or name not in ("epochs", "patience"):
                 self._check(name, int, lambda value: value > 0, "a whole number above 0")
@@ -195,10 +209,7 @@ class TrainConfig:
                 self._check(name, (int, float), lambda value: 0 < value < float("inf"), "a number above 0")
         self._check("seed", int, lambda value: 0 <= value < 2**63, f"0 to {2**63 - 1}")
         self._check("balanced", bool, lambda value: True, "true or false")
-        if not isinstance(self.head, str) or self.head not in HEADS:
-            hint = near(str(self.head), HEADS)
-            raise InputError(f"head: {self.head!r} is not known; expected one of {', '.join(HEADS)}{hint}")
-        for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+        for name, known in _CHOICES.items():
             self._check_known(name, known)
         if self.p_k is not None:
             self._weights("p_k")
@@ -213,20 +224,21 @@ class TrainConfig:
         value = getattr(self, name)
         right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
         if not right or not fits(value):
-            raise InputError(f"{name}: {value} found, expected {expected}")
+            raise InputError(f"{name}: {shown(value)} found, expected {expected}")
 
     def _check_known(self, name: str, known: Any) -> None:
         value = getattr(self, name)
         if not isinstance(value, str) or value not in known:
-            raise InputError(f"{name}: {value!r} found{near(str(value), known)}; expected one of {', '.join(known)}")
+            raise InputError(
+                f"{name}: {shown(value)} found, expected one of {', '.join(known)}{near(str(value), known)}"
+            )
 
     def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:
         value: Any = getattr(self, name)
         if not isinstance(value, tuple) or not all(map(is_number, value)):
-            hint = near(str(value), words)
-            found = f"{value!r} found{hint};" if hint else f"{value!r} found,"
             raise InputError(
-                f"{name}: {found} expected {or_else}weights of top-1, top-2, ... such as (.5, 0, 0, 0, .5)"
+                f"{name}: {shown(value)} found, expected {or_else}weights of top-1, top-2, ... such as "
+                f"(.5, 0, 0, 0, .5){near(str(value), words)}"
             )
         return value
 
@@ -244,6 +256,7 @@ class TrainConfig:
             temporary.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
 
     @classmethod
+    @typed
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote, or a file with some of the settings.
 
@@ -266,14 +279,33 @@ def read_settings(path: str | Path) -> Settings:
     values: Any = read_yaml(path)
     known = [field.name for field in fields(TrainConfig)]
     if not isinstance(values, dict):
-        raise InputError(f"{path}: holds {type(values).__name__}, expected settings such as `loss: softmax`")
+        found = "nothing" if values is None else shown(values)
+        raise InputError(f"{path}: {found} found, expected settings such as `loss: softmax`")
     for name, value in values.items():
         if name in SWEEP_KEYS or _is_axis(name, value):
-            what = f"{name!r} is for a sweep" if name in SWEEP_KEYS else f"{name} is a list of values, {value}"
-            raise InputError(f"{path}: {what}; `headsmith sweep` takes such a file, a single run one value a setting")
+            what = "is for a sweep" if name in SWEEP_KEYS else f"{shown(value)} found, a list of values"
+            raise InputError(
+                f"{path}: {name}: {what}; `headsmith sweep` takes such a file, a single run one value a setting"
+            )
         if name not in known:
             raise InputError(f"{path}: {no_setting(name, known)}")
     return cast(Settings, {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+
+
+@contextmanager
+def read_from(path: str | Path | None, names: Collection[str]) -> Iterator[None]:
+    """Let an error about a setting, whose name it begins with, begin with the file that spells it out.
+
+    Args:
+        path: The file.
+        names: The settings that it decides.
+    """
+    try:
+        yield
+    except InputError as error:
+        if re.split(r"\W", str(error), maxsplit=1)[0] in names:
+            raise type(error)(f"{path}: {error}") from None
+        raise
 
 
 def _is_axis(name: str, value: Any) -> bool:
@@ -284,7 +316,6 @@ def _is_axis(name: str, value: Any) -> bool:
 
 
 def no_setting(name: Any, known: Collection[str]) -> str:
-    """What is said of a key that is no setting, with the names near it or those whose initials it is (``lr``)."""
-    meant = [one for one in known if "".join(word[0] for word in one.split("_")) == name]
-    hint = near(str(name), known) or (f"; did you mean {' or '.join(meant)}?" if meant else "")
-    return f"{name!r} is no setting; expected some of {list(known)}{hint}"
+    """What is said of a key that is no setting, with the names near it or else all."""
+    hint = near(str(name), known) or f"; expected some of {', '.join(known)}"
+    return f"{short(str(name))}: is no setting{hint}"

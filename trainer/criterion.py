@@ -39,8 +39,7 @@ def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy
     try:
         return TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
     except (ValueError, TypeError) as error:
-        own = re.split(r"\W", str(error), maxsplit=1)[0] in KEYWORDS
-        raise InputError(str(error) if own else f"loss {config.loss}: {error}") from None
+        raise InputError(re.sub(r"^method:", "loss:", str(error))) from None
 
 
 def chance_loss(config: TrainConfig, num_classes: int) -> float:

@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core.arguments import named
 from ..core.errors import InputError
+from ..core.printable import shown
 from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads
@@ -82,6 +84,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intercept_: ``(C,)`` or ``(1,)``, the same.
     """
 
+    @named
     def __init__(
         self,
         *,
@@ -258,8 +261,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: ``k`` is below 1 or above the number of classes.
         """
         check_is_fitted(self)
-        if not 1 <= k <= len(self.classes_):
-            raise InputError(f"k is {k}, expected 1 to {len(self.classes_)}, the number of classes")
+        if not is_number(plain(k)) or k not in range(1, len(self.classes_) + 1):
+            raise InputError(f"k: {shown(k)} found, expected 1 to {len(self.classes_)}, the number of classes")
         order = np.argsort(-self._logits(X), axis=1, kind="stable")[:, :k]
         best: NDArray[Any] = self.classes_[order]
         return best

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, Self, TypedDict
 
+from ..core.arguments import typed
 from ..core.doubts import are_worthless
 from ..core.errors import InputError
 from ..core.files import sha256_file
@@ -84,6 +85,7 @@ class Run:
         return are_worthless(self.record["doubts"])
 
     @classmethod
+    @typed
     def load(cls, path: str | Path) -> Self:
         """Open a run folder.
 

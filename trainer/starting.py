@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..core.errors import InputError
+from ..core.errors import InputError, near
+from ..core.printable import shown
 from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
 from .feature_size import first_weights
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..models.pretrained import Pretrained
 
 RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER = "random", "zeros", "backbone", "backbone-in-order"
+STARTS = (RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER)
 OPTIONS = {"norm_linear": ("norm",), "mlp": ("hidden",)}
 
 
@@ -81,12 +83,16 @@ def start_head(
         return Start(head, {"from": config.start})
     if config.start in (BACKBONE, BACKBONE_IN_ORDER):
         return _from_backbone(head, config.start, class_names, backbone)
+    if not config.start:
+        raise InputError(f"--start: '' found, expected {RANDOM}, {ZEROS}, {BACKBONE} or a run folder")
     return _from_run(head, Path(config.start), class_names, backbone)
 
 
 def _from_backbone(head: Head, start: str, class_names: Sequence[str], backbone: Mapping[str, Any] | None) -> Start:
     if backbone is None:
-        raise InputError(f"--start {start}: the feature set does not say which backbone it is from; use --start zeros")
+        raise InputError(
+            f"--start: {start} found, but the feature set does not say which backbone it is from; use zeros"
+        )
     from ..models.backbone import backbone_from_record
     from ..models.pretrained import backbone_classifier
 
@@ -104,8 +110,8 @@ def _from_backbone(head: Head, start: str, class_names: Sequence[str], backbone:
 def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
     if len(own.bias) != len(class_names):
         raise InputError(
-            f"--start {BACKBONE_IN_ORDER}: the backbone's classifier has {len(own.bias)} outputs, the feature set "
-            f"{len(class_names)} classes; use --start {BACKBONE}, which goes by name, or zeros"
+            f"--start: {BACKBONE_IN_ORDER} found, but the backbone's classifier has {len(own.bias)} outputs, the "
+            f"feature set {len(class_names)} classes; use {BACKBONE}, which goes by name, or zeros"
         )
     return list(range(len(class_names)))
 
@@ -113,17 +119,18 @@ def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]
 def _by_name(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
     from ..models.class_names import find_classes
 
-    hint = f"use --start zeros, or --start {BACKBONE_IN_ORDER} where output i is class i"
+    hint = f"use zeros, or {BACKBONE_IN_ORDER} where output i is class i"
     if own.names is None:
         raise InputError(
-            f"--start {BACKBONE}: nobody says which classes the backbone's {len(own.bias)} outputs are; {hint}"
+            f"--start: {BACKBONE} found, but nobody says which classes the backbone's {len(own.bias)} outputs "
+            f"are; {hint}"
         )
     found = find_classes(class_names, own.names)
     if all(output is None for output in found):
         known = ", ".join(repr(names[0]) for names in own.names)
         raise InputError(
-            f"--start {BACKBONE}: the backbone's classifier knows none of the classes ({class_names[0]!r}, ...); its "
-            f"first output is called {known}; {hint}"
+            f"--start: {BACKBONE} found, but the backbone's classifier knows none of the classes "
+            f"({shown(class_names[0])}, ...); its first output is called {known}; {hint}"
         )
     return found
 
@@ -132,11 +139,11 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
     run = Run.load(path.parent if path.name == HEAD else _run_folder(path))
     _check_backbone(run, head.in_features, backbone)
     if sorted(run.class_names) != sorted(class_names):
-        raise InputError(f"--start {path}: {_difference(run.class_names, class_names)}")
+        raise InputError(f"--start: {path}: {_difference(run.class_names, class_names)}")
     index = {name: position for position, name in enumerate(run.class_names)}
     saved = run.head.with_classes([index[name] for name in class_names])
     if (head.kind, head.options) != (saved.kind, saved.options) and not isinstance(saved.folded(), Linear):
-        raise InputError(f"--start {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
+        raise InputError(f"--start: {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
     _take_over(head, saved)
     return Start(head, {"from": str(path), "head_sha256": run.record["head_sha256"]})
 
@@ -144,8 +151,8 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
 def _run_folder(path: Path) -> Path:
     if not path.is_dir():
         raise InputError(
-            f"--start {path}: expected {RANDOM}, {ZEROS}, {BACKBONE}, {BACKBONE_IN_ORDER}, a run folder, or the {HEAD} "
-            "in one"
+            f"--start: {shown(str(path))} found, expected {RANDOM}, {ZEROS}, {BACKBONE}, {BACKBONE_IN_ORDER}, a run "
+            f"folder, or the {HEAD} in one{near(str(path), STARTS)}"
         )
     return path
 
@@ -154,14 +161,14 @@ def _check_backbone(run: Run, feature_dim: int, backbone: Mapping[str, Any] | No
     theirs, ours = run.record["backbone"], backbone
     if run.head.in_features != feature_dim:
         raise InputError(
-            f"--start {run.path}: its head takes {run.head.in_features} features, the feature set has {feature_dim}"
+            f"--start: {run.path}: its head takes {run.head.in_features} features, the feature set has {feature_dim}"
         )
     for key in ("weights_sha256", "tap"):
         mine, other = (None if record is None else record.get(key) for record in (ours, theirs))
         if mine != other:
             raise InputError(
-                f"--start {run.path}: its head was trained on features of {_backbone_name(theirs)}, the feature set is "
-                f"of {_backbone_name(ours)} ({key} differs); a head fits the features of its own backbone only"
+                f"--start: {run.path}: its head was trained on features of {_backbone_name(theirs)}, the feature set "
+                f"is of {_backbone_name(ours)} ({key} differs); a head fits the features of its own backbone only"
             )
 
 

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from ..core.arguments import typed
 from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
-from .config import Settings, TrainConfig, read_settings
+from .config import Settings, TrainConfig, read_from, read_settings
 from .criterion import criterion, resolve
 from .doubts import doubts_of
 from .features.feature_set import FeatureSet
@@ -31,6 +32,7 @@ class DivergedError(InputError):
     """A loss that was never finite."""
 
 
+@typed
 def train(
     features: str | Path | FeatureSet,
     *,
@@ -68,11 +70,13 @@ def train(
     if gpu_memory is not None and not gpu_memory >= 0:
         raise InputError(f"gpu_memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
-    chosen = _settings(preset, config, settings)
-    resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
-    begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
+    read: Settings = {} if config is None else read_settings(config)
+    with read_from(config, read.keys() - settings.keys()):
+        chosen = _settings(preset, read, settings)
+        resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
+        begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
+        processes = join(chosen.device)
     out = Path(out)
-    processes = join(chosen.device)
     if Launch.current().told_by_first(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
         return Run.load(out)
     with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
@@ -94,19 +98,13 @@ def train(
     return Run.load(out)
 
 
-def _settings(preset: str | None, config: str | Path | None, given: Settings) -> TrainConfig:
+def _settings(preset: str | None, read: Settings, given: Settings) -> TrainConfig:
     """Defaults, under a preset, under a file, under what was given by name."""
-    read: Settings = {} if config is None else read_settings(config)
     named: dict[str, Any] = {**read, **given}
     published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
-    try:
-        chosen = TrainConfig(**(published | named))
-        refuse_unread(chosen, read, given)
-        return chosen
-    except InputError as error:
-        if any(str(error).startswith(f"{name}:") for name in read.keys() - given.keys()):
-            raise InputError(f"{config}: {error}") from None
-        raise
+    chosen = TrainConfig(**(published | named))
+    refuse_unread(chosen, read, given)
+    return chosen
 
 
 def _partial_of(out: Path) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import new_file
 from ..results import Results, load_results
@@ -13,6 +14,7 @@ from .content import content
 from .text import breakable, p_value, percent, points, visible
 
 
+@typed
 def write_report(results: str | Path | Results, *, out: str | Path | None = None) -> Path:
     """Write a page about all classifiers of a results folder, which needs no network and no other file.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import sha256_file
 from ..formats.formats import open_model
@@ -32,6 +33,7 @@ class FileInfo:
     graph: dict[str, Any] | None
 
 
+@typed
 def file_info(path: str | Path) -> FileInfo:
     """Look into a file without running it.
 

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import read_json, sha256_file, write_json
 from ...version import __version__
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
+@typed
 def push(bundle: str | Path | Bundle, repo: str, *, private: bool = False, license: str | None = None) -> str:
     """Upload a bundle to the Hugging Face hub; ``hf:USER/REPO`` then names it wherever a bundle is asked for.
 

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.arguments import typed
 from ...core.cpus import default_threads
 from ...core.errors import InputError, near
 from ...models.onnx_session import PROVIDERS
@@ -108,6 +109,7 @@ def checked_threads(provider: str, threads: int | None) -> int:
     return threads or default_threads()
 
 
+@typed
 def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None = None) -> Model:
     """Open an exported file, by the ending of its name.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arguments import typed
 from ...core.environment import versions
 from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
@@ -67,6 +68,7 @@ class Verification:
         }
 
 
+@typed
 def verify(
     bundle: str | Path | Bundle,
     *,

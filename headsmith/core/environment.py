@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import InputError
+from .printable import shown
 
 if TYPE_CHECKING:
     import torch
@@ -56,9 +57,9 @@ def pick_device(name: str) -> "torch.device":
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if kind not in ("cpu", "cuda"):
-        raise InputError(f"--device: {name!r} is not known; expected auto, cpu or cuda")
+        raise InputError(f"--device: {shown(name)} found, expected auto, cpu or cuda")
     if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"--device {name}: torch {torch.__version__} finds no CUDA device; use --device cpu")
+        raise InputError(f"--device: {name} found, but torch {torch.__version__} finds no CUDA device; use cpu")
     return torch.device(name)
 
 

@@ -65,7 +65,20 @@ def keeping(said: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """A hint with the names closest to a mistyped one, or nothing."""
-    found = difflib.get_close_matches(name, list(known), n=3)
-    return f"; did you mean {' or '.join(found)}?" if found else ""
+def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A hint with the names closest to a mistyped one, or those whose initials it is (``lr``), or nothing.
+
+    Args:
+        name: What was given.
+        known: What there is.
+        cutoff: How alike they must be, from 0 to 1.
+    """
+    alike = {_plain(one): one for one in known}
+    found = difflib.get_close_matches(_plain(name), alike, n=3, cutoff=cutoff)
+    found = found or [one for one in alike if "_" in one and "".join(word[:1] for word in one.split("_")) == name]
+    return f"; did you mean {' or '.join(alike[one] for one in found)}?" if found else ""
+
+
+def _plain(name: str) -> str:
+    """A name as people confuse them: capitals and the kind of dash do not count."""
+    return name.lower().replace("-", "_")

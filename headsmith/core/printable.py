@@ -2,7 +2,9 @@
 
 import json
 import unicodedata
+from typing import Any
 
+_LONGEST = 60
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 # Emoji and some scripts are joined or told apart by these; they move nothing on a terminal.
 _HARMLESS = {"\u200c", "\u200d", "\ufe0e", "\ufe0f"}
@@ -21,6 +23,29 @@ def printable(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(_shown(letter) if letter not in keep else letter for letter in text)
+
+
+def short(text: str, most: int = _LONGEST) -> str:
+    """A text on one line without its middle, as names and values of files stand in a message.
+
+    Args:
+        text: Any text.
+        most: Letters that stay at the most.
+    """
+    return printable(text if len(text) <= most else f"{text[: most // 2]}…{text[(1 - most) // 2 :]}")
+
+
+def shown(value: Any) -> str:
+    """What was found in place of something else, in a few words: a plain value as Python writes it, else its type."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _LONGEST else repr(short(value))
+    if value is None or isinstance(value, bool | int | float | bytes | list | tuple | dict):
+        try:
+            return short(repr(value), _LONGEST)
+        except ValueError:  # an integer of more digits than Python writes
+            return "a number of thousands of digits"
+    kind = type(value).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
 def json_printable(text: str) -> str:

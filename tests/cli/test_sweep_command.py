@@ -81,7 +81,7 @@ def test_a_bad_file_is_one_line_and_status_2(features, tmp_path):
     shown = headsmith("sweep", features, "--config", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep")
     assert shown.exit_code == 2
     assert shown.stderr.count("\n") == 1
-    assert "'lerning_rate' is no setting" in shown.stderr
+    assert "lerning_rate: is no setting" in shown.stderr
     assert "did you mean learning_rate" in shown.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
 

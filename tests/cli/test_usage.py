@@ -80,3 +80,20 @@ def test_the_shell_completes_commands():
     )
     assert set(result.stdout.split()) == {"export", "extract"}
     assert "--install-completion" in CliRunner().invoke(app, ["--help"], prog_name="headsmith").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["import", "", "--out", "x"], "an argument: '' found"),
+        (["inspect", " "], "an argument: '' found"),
+        (["train", "x", "--out", ""], "--out: '' found"),
+        (["train", "x", "--out="], "--out: '' found"),
+        (["import", "x", "--out", "y", "--labels-column", ""], "--labels-column: '' found"),
+        (["evaluate", "x", "--data", "", "--out", "y"], "--data: '' found"),
+    ],
+)
+def test_an_empty_text_is_no_path_and_no_name(arguments, told):
+    result = CliRunner().invoke(app, arguments, prog_name="headsmith")
+    assert result.exit_code == 2
+    assert result.stderr == f"headsmith: {told}, expected a value\n"

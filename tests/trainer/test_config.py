@@ -19,17 +19,17 @@ from headsmith.trainer.criterion import resolve
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"lr": 3}, "'lr' is no setting; expected some of .*; did you mean learning_rate"),
-        ({"dropuot": 0.1}, "'dropuot' is no setting; .*did you mean dropout"),
-        ({"head": "linaer"}, "head: 'linaer' is not known; expected one of linear, .*did you mean linear"),
-        ({"optimizer": "adm"}, "optimizer: 'adm' found; did you mean adam"),
+        ({"lr": 3}, "lr: is no setting; did you mean learning_rate"),
+        ({"dropuot": 0.1}, "dropuot: is no setting; did you mean dropout"),
+        ({"head": "linaer"}, "head: 'linaer' found, expected one of linear, .*did you mean linear"),
+        ({"optimizer": "adm"}, "optimizer: 'adm' found, expected one of .*; did you mean adam"),
         ({"p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2, ... such as"),
         ({"p_k": 1}, "p_k: 1 found, expected weights of top-1, top-2, ... such as"),
         ({"p_k": [[1], [0.5, 0.5]]}, "p_k: .* found, expected weights of top-1, top-2, ... such as"),
         ({"select": 1}, "select: 1 found, expected one of p_k, top1, top5, or weights of top-1, top-2, ... such as"),
         ({"select": ".5,0,.5"}, "select: '.5,0,.5' found, expected one of p_k, top1, top5, or weights of top-1"),
-        ({"select": ["top1"]}, r"select: \('top1',\) found; did you mean top1"),
-        ({"select": "top2"}, r"found; did you mean top5 or top1\?; expected one of p_k, top1, top5, or weights"),
+        ({"select": ["top1"]}, r"select: \('top1',\) found, .*; did you mean top1"),
+        ({"select": "top2"}, r"found, expected one of p_k, top1, top5, or weights.*; did you mean top5 or top1"),
         ({"epochs": np.bool_(True)}, "epochs: True found, expected a whole number above 0"),
         ({"epochs": np.float64(2)}, "epochs: 2.0 found, expected a whole number above 0"),
         ({"balanced": np.int64(1)}, "balanced: 1 found, expected true or false"),
@@ -89,7 +89,7 @@ def test_lists_and_numbers_of_numpy_train(tmp_path):
 
 
 def test_an_unknown_setting_of_train(tmp_path):
-    with pytest.raises(InputError, match="'lr' is no setting; .*did you mean learning_rate"):
+    with pytest.raises(InputError, match="lr: no keyword of train; did you mean learning_rate"):
         train(FeatureSet.from_arrays([[0.0], [1.0]] * 10, [0, 1] * 10), out=tmp_path / "run", lr=3)
 
 
@@ -118,3 +118,43 @@ def test_lists_that_are_one_value(tmp_path):
 def test_settings_are_copied_and_pickled():
     config = replace(TrainConfig(loss="softsort"), seed=3)
     assert pickle.loads(pickle.dumps(config)) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("loss: softsrt\n", "loss: 'softsrt' found, expected one of .*; did you mean softsort"),
+        ("loss: SoftSort\n", "loss: 'SoftSort' found, expected one of .*; did you mean softsort"),
+        ("start: nowhere\n", "start: 'nowhere' found, expected random"),
+        ("start: ''\n", "start: '' found, expected random"),
+        ("start: backbone\n", "start: backbone found, but the feature set does not say which backbone"),
+        ("device: gpu\n", "device: 'gpu' found, expected auto, cpu or cuda"),
+        ("seed: -1\n", "seed: -1 found, expected 0 to"),
+        ("learning_rate: 1e999\n", "learning_rate: inf found, expected a number above 0"),
+        ("learning_rate: .nan\n", "learning_rate: nan found, expected a number above 0"),
+        ("loss: softsort\np_k: [.5, .6]\n", "p_k: sums to 1.1, expected 1"),
+        ("loss: softsort\nm: 0\n", "m: 0 found, expected None or a whole number of at least 1"),
+        ("loss: bitonic\ndistribution: cauchi\n", "distribution: 'cauchi' found, .*; did you mean cauchy"),
+        ("preset: paper/imagenet1k\n", "preset: is for a sweep"),
+        ("seed: " + "9" * 5000, "line 1: seed: 9999999999.*: not valid YAML"),
+        ("loss: " + "x" * 5000, "loss: 'xxx[^ ]{40,60}xxx' found, expected one of"),
+        ('{"loss": "softmax", "loss": "softsort"}', "line 1: .*'loss' is set twice"),
+        ("", "nothing found, expected settings such as"),
+    ],
+)
+def test_a_refused_setting_of_a_file_is_told_with_file_and_field(text, message, tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text(text)
+    rows = FeatureSet.from_arrays(np.eye(60, 4, dtype=np.float32), np.arange(60) % 3)
+    with pytest.raises(InputError, match=f"settings.yaml: {message}") as excinfo:
+        train(rows, out=tmp_path / "run", config=path)
+    assert len(str(excinfo.value)) < 700 + len(str(path))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_flag_that_is_wrong_is_not_the_files(tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text("loss: softmax\nstart: zeros\n")
+    rows = FeatureSet.from_arrays(np.eye(60, 4, dtype=np.float32), np.arange(60) % 3)
+    with pytest.raises(InputError, match="^start: 'nowhere' found"):
+        train(rows, out=tmp_path / "run", config=path, start="nowhere")

@@ -53,7 +53,7 @@ def test_topk_is_scikit_learns(digits):
         assert model.score_topk(test, expected, k) == pytest.approx(top_k_accuracy_score(expected, scores, k=k))
     assert (model.predict_topk(test, 4)[:, 0] == model.predict(test)).all()
     assert model.predict_topk(test, 4).shape == (len(test), 4)
-    with pytest.raises(InputError, match="k is 11, expected 1 to 10, the number of classes"):
+    with pytest.raises(InputError, match="k: 11 found, expected 1 to 10, the number of classes"):
         model.predict_topk(test, 11)
 
 
@@ -218,12 +218,12 @@ def test_the_head_can_be_used_without_scikit_learn(digits):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss": "neuralsrt"}, "loss neuralsrt: .*did you mean 'neuralsort'"),
+        ({"loss": "neuralsrt"}, "loss: 'neuralsrt' found, .*did you mean neuralsort"),
         ({"loss": "softsort", "p_k": (0.5, 0, 0, 0.5)}, "4 weights, for top-1 to top-4, but only 3 classes"),
         ({"epochs": 0}, "epochs: 0 found, expected a whole number above 0"),
         ({"loss": "softsort", "p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2"),
         ({"validation_fraction": 2}, "validation_fraction: 2 found, expected a share above 0 and below 1"),
-        ({"start": "gone"}, "start gone: expected random, zeros, "),
+        ({"start": "gone"}, "start: 'gone' found, expected random, zeros, "),
         ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),
     ],
 )

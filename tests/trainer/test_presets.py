@@ -67,12 +67,14 @@ def test_every_setting_is_one_of_ours_and_has_a_source(name):
 
 
 def test_a_mistyped_name_gets_near_ones():
-    with pytest.raises(InputError, match="'paper/imagenet' is not known; did you mean paper/imagenet1k"):
+    with pytest.raises(InputError, match="'paper/imagenet' found, .*; did you mean paper/imagenet1k"):
         preset("paper/imagenet", "softmax")
 
 
 def test_a_loss_that_the_paper_does_not_tune():
-    with pytest.raises(InputError, match=r"paper/imagenet1k: has no settings for the loss 'sinkhorn'.*bitonic"):
+    with pytest.raises(
+        InputError, match=r"loss: 'sinkhorn' found, but preset paper/imagenet1k has no settings for it, .*bitonic"
+    ):
         preset("paper/imagenet1k", "sinkhorn")
 
 

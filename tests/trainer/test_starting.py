@@ -69,7 +69,7 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
 
 def test_unknown_names_are_refused_unless_the_order_is_said_to_be_right(lite0, classifier):
     numbers = [str(index) for index in range(1000)]
-    with pytest.raises(InputError, match="knows none of the classes .*'0'.*'n01440764'.*`start` backbone-in-order"):
+    with pytest.raises(InputError, match="knows none of the classes .*'0'.*'n01440764'.*backbone-in-order"):
         start("backbone", 1280, numbers, lite0.record())
     begun = start("backbone-in-order", 1280, numbers, lite0.record())
     assert torch.equal(begun.head.weight, classifier.weight)
@@ -92,7 +92,7 @@ def test_heads_that_are_not_affine_cannot_start_from_a_classifier(lite0, head, n
 
 
 def test_a_feature_set_of_unknown_origin_has_no_classifier():
-    with pytest.raises(InputError, match="does not say which backbone it is from; use `start` zeros"):
+    with pytest.raises(InputError, match="does not say which backbone it is from; use zeros"):
         start("backbone", 5, ["a", "b"], None)
 
 
@@ -200,7 +200,7 @@ def test_heads_of_an_unknown_backbone_fit_features_of_an_unknown_backbone(saved)
 
 def test_a_start_that_is_not_there(tmp_path):
     with pytest.raises(
-        InputError, match="start .*gone: expected random, zeros, backbone, backbone-in-order, a run folder"
+        InputError, match="start: '.*gone' found, expected random, zeros, backbone, backbone-in-order, a run folder"
     ):
         start(tmp_path / "gone", 5, ["a", "b"], RECORD_A)
     save_head(build_head("linear", 5, 2), tmp_path / HEAD)

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ...core.errors import InputError
+from ...core.arguments import typed
+from ...core.errors import InputError, near
 from ...core.files import sha256_json
 from .columns import Columns, read_columns
 from .images.samples import HELD_OUT_SHARE, SEED
@@ -41,6 +42,7 @@ class FeatureSet:
     columns: dict[str, Columns] = field(repr=False)
 
     @classmethod
+    @typed
     def load(cls, path: str | Path) -> Self:
         """Open a feature set; checked are its shapes, ids, labels and that all features are finite.
 
@@ -65,6 +67,7 @@ class FeatureSet:
         return found
 
     @classmethod
+    @typed
     def from_arrays(
         cls,
         features: Values | Mapping[str, Values],
@@ -146,7 +149,7 @@ class FeatureSet:
 
     def _columns(self, split: str) -> Columns:
         if split not in self.columns:
-            raise InputError(f"{self.path}: has no split {split!r}, found {self.splits}")
+            raise InputError(f"{self.path}: has no split {split!r}, found {self.splits}{near(str(split), self.splits)}")
         return self.columns[split]
 
     def _check(self, split: str, rows: int) -> None:

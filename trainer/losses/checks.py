@@ -1,18 +1,19 @@
 """Checks of options: one line that names the option, what was found and what was expected."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from ...core.errors import near
+from ...core.printable import shown
+
 
 def choice(name: str, value: str, choices: Sequence[str]) -> str:
     """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
-    if value in choices:
+    if isinstance(value, str) and value in choices:
         return value
-    near = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}{hint}")
+    hint = near(str(value), choices, cutoff=0.5)
+    raise ValueError(f"{name}: {shown(value)} found, expected one of {', '.join(choices)}{hint}")
 
 
 def number(
@@ -28,7 +29,7 @@ def number(
         whole: whether only whole numbers will do.
     """
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not inside(value):
-        raise ValueError(f"{name} is {value!r}, expected {expected}")
+        raise ValueError(f"{name}: {shown(value)} found, expected {expected}")
     return value
 
 

@@ -38,7 +38,7 @@ def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
         return "torch"
     obstacle = _obstacle(logits, m)
     if impl == "triton" and obstacle:
-        raise ValueError(f"impl is 'triton', but {obstacle}; expected impl='torch' or 'auto'")
+        raise ValueError(f"impl: 'triton' found, but {obstacle}; expected impl='torch' or 'auto'")
     return "torch" if obstacle else "triton"
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from ...core.arguments import no_keyword
 from .checks import number
 from .first_order import first_order_only
 from .rank_weights import PK, as_sample_p_k
@@ -17,6 +18,7 @@ from .targets import check_floating
 from .weighted_loss import check_batch, check_reduction, resolve_p_k, weighted_loss
 
 _OPTIONS = tuple(field.name for field in fields(Settings))
+_OWN = ("p_k", "sample_p_k", "class_weight", "ignore_index", "reduction", "label_smoothing", "chunk_rows")
 _CHUNK_ELEMENTS = 2**25
 _LEAST_CHUNKS = 8
 _LEAST_ROWS = 16
@@ -128,9 +130,7 @@ def linear_topk_cross_entropy(
 def _check_keywords(options: dict[str, Any]) -> None:
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(
-                f"linear_topk_cross_entropy has no keyword {name!r}, expected those it names or {', '.join(_OPTIONS)}"
-            )
+            raise no_keyword(name, "linear_topk_cross_entropy", (*_OWN, *_OPTIONS))
 
 
 def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[int, int]:

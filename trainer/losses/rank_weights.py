@@ -6,6 +6,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
+from ...core.printable import shown
+
 PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
 
 _CONSTANTS: dict[tuple[tuple[float, ...], torch.device], Tensor] = {}
@@ -28,9 +30,9 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
     try:
         values = p_k.detach() if isinstance(p_k, Tensor) else torch.as_tensor(p_k, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} is {p_k!r}, expected numbers (K,) or (rows, K)") from None
+        raise ValueError(f"{name}: {shown(p_k)} found, expected numbers (K,) or (rows, K)") from None
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
-        raise ValueError(f"{name} has shape {tuple(values.shape)}, expected (K,) or (rows, K) with K of at least 1")
+        raise ValueError(f"{name}: shape {tuple(values.shape)} found, expected (K,) or (rows, K) with K of at least 1")
     if values.device.type == "cpu" and not torch.compiler.is_compiling():
         _check_values(values.reshape(-1, values.shape[-1]), name)
     if values.dtype in (torch.bfloat16, torch.float16):
@@ -64,7 +66,7 @@ def _check_values(rows: Tensor, name: str) -> None:
     lowest = rows.min(dim=1).values
     sums = rows.sum(dim=1)
     for i in range(len(rows)):
-        where = f"{name}" if len(rows) == 1 else f"row {i} of {name}"
+        where = f"{name}:" if len(rows) == 1 else f"{name}: row {i}"
         if not lowest[i] >= 0:
             raise ValueError(f"{where} holds {lowest[i].item():g}, expected non-negative weights")
         if not abs(sums[i] - 1) <= tolerance:
@@ -74,9 +76,9 @@ def _check_values(rows: Tensor, name: str) -> None:
 def check_length(k: int, m: int | None, num_classes: int | None, name: str = "p_k") -> None:
     """Raise ValueError when `name` has more entries than there are candidates or classes."""
     if num_classes is not None and k > num_classes:
-        raise ValueError(f"{name} has {k} entries, but there are {num_classes} classes; expected at most {num_classes}")
+        raise ValueError(f"{name}: {k} entries found for {num_classes} classes, expected at most {num_classes}")
     if m is not None and k > m:
-        raise ValueError(f"{name} has {k} entries, but m is {m}; expected m of at least {k}")
+        raise ValueError(f"{name}: {k} entries found, but m is {m}; expected m of at least {k}")
 
 
 def log_rank_weights(p_k: Tensor, without_top1: bool) -> Tensor:

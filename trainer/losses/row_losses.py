@@ -44,7 +44,7 @@ def reduced(
     """
     classes = logits.shape[1]
     if k > classes:
-        raise ValueError(f"k is {k} for {classes} classes, expected 1..{classes}")
+        raise ValueError(f"k: {k} found for {classes} classes, expected 1..{classes}")
     check_labels(labels, len(logits), classes, logits.device, ignore_index)
     check_class_weight("weight", weight, classes, logits.device)
     columns, shares = label_columns(labels, weight, ignore_index, classes)

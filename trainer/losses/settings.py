@@ -6,6 +6,7 @@ from .checks import choice, number, positive
 
 NETWORKS = ("odd_even", "bitonic", "splitter_selection")
 METHODS = ("softmax", "neuralsort", "softsort", "sinkhorn", *NETWORKS)
+TOP1_MODES, SOFTMAX_OVER = ("sort", "sm", "smce"), ("candidates", "classes")
 IMPLEMENTATIONS = ("auto", "torch", "triton")
 DISTRIBUTIONS = ("logistic", "logistic_phi", "cauchy", "gaussian", "reciprocal", "optimal")
 
@@ -71,8 +72,8 @@ class Settings:
     def __post_init__(self) -> None:
         choice("method", self.method, METHODS)
         choice("distribution", self.distribution, DISTRIBUTIONS)
-        choice("top1_mode", self.top1_mode, ("sort", "sm", "smce"))
-        choice("softmax_over", self.softmax_over, ("candidates", "classes"))
+        choice("top1_mode", self.top1_mode, TOP1_MODES)
+        choice("softmax_over", self.softmax_over, SOFTMAX_OVER)
         choice("impl", self.impl, IMPLEMENTATIONS)
         positive("softsort_power", self.softsort_power)
         if self.inverse_temperature is not None:

@@ -7,12 +7,14 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from ...core.arguments import named
 from .rank_weights import PK, as_sample_p_k
 from .settings import Settings
 from .targets import check_floating, check_logits
 from .weighted_loss import check_reduction, resolve_p_k, weighted_loss
 
 
+@named
 def topk_cross_entropy(
     logits: Tensor,
     labels: Tensor,
@@ -144,6 +146,7 @@ class TopKCrossEntropy(nn.Module):
     p_k: Tensor
     weight: Tensor | None
 
+    @named
     def __init__(
         self,
         p_k: PK | None = None,

@@ -18,7 +18,7 @@ def resolve_p_k(p_k: PK | None, settings: Settings, device: torch.device) -> Ten
         p_k = [1.0] if softmax else [0.5, 0.0, 0.0, 0.0, 0.5]
     tensor = p_k_on(p_k, device)
     if softmax and tensor.shape[-1] != 1:
-        raise ValueError(f"p_k has {tensor.shape[-1]} entries, but method 'softmax' knows top-1 only; expected [1]")
+        raise ValueError(f"p_k: {tensor.shape[-1]} entries found, but method 'softmax' knows top-1 only; expected [1]")
     check_length(tensor.shape[-1], None if softmax else settings.m, None)
     return tensor
 

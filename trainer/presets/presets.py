@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ...core.errors import InputError, near
+from ...core.printable import shown
 
 _FOLDER = Path(__file__).parent
 
@@ -40,8 +41,8 @@ class Preset:
         """
         if loss not in self.losses:
             raise InputError(
-                f"--preset {self.name}: has no settings for the loss {loss!r}{near(loss, self.losses)}; it has "
-                f"{', '.join(self.losses)}"
+                f"--loss: {shown(loss)} found, but preset {self.name} has no settings for it, expected one of "
+                f"{', '.join(self.losses)}{near(str(loss), self.losses)}"
             )
         values = {"loss": loss} | self.settings | self.losses[loss]
         return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
@@ -76,6 +77,6 @@ def load_preset(name: str) -> Preset:
     """
     known = preset_names()
     if name not in known:
-        raise InputError(f"--preset: {name!r} is not known{near(str(name), known)}; expected one of {', '.join(known)}")
+        raise InputError(f"--preset: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
     values = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
     return Preset(name=name, **values)

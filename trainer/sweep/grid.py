@@ -11,8 +11,9 @@ from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import sha256_json
+from ...core.printable import shown
 from ...core.yaml_file import read_yaml
-from ..config import TrainConfig, no_setting
+from ..config import TrainConfig, no_setting, read_from
 from ..presets import Preset, load_preset
 from ..unread import without_unread
 from .values import HINTS, MOST_HEADS, values_of
@@ -78,8 +79,9 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     name = given.pop("preset", None) if preset is None else preset
     given.pop("preset", None)
     if not isinstance(name, str | None):
-        raise InputError(f"{where}: preset is {name!r}, expected the name of one preset")
-    chosen = None if name is None else load_preset(name)
+        raise InputError(f"{where}: preset: {shown(name)} found, expected the name of one preset")
+    with read_from(where, ("preset",) if preset is None else ()):
+        chosen = None if name is None else load_preset(name)
     final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
     if chosen is not None and not {"loss", "grids"} & set(given):
         given["grids"] = [{key: grid[key] for key in grid if key not in given} for grid in chosen.grids]
@@ -104,8 +106,8 @@ def _read(path: str | Path) -> Mapping[str, Any]:
         return {}
     if not isinstance(values, dict):
         hint = "; put a list of grids under `grids:`" if isinstance(values, list) and values else ""
-        found = "an empty list" if values == [] else f"a {type(values).__name__}"
-        raise InputError(f"{path}: holds {found}, expected settings such as `loss: [softmax, softsort]`{hint}")
+        found = "an empty list" if values == [] else shown(values)
+        raise InputError(f"{path}: {found} found, expected settings such as `loss: [softmax, softsort]`{hint}")
     return values
 
 
@@ -114,14 +116,14 @@ def _grids(given: dict[str, Any], where: str) -> list[dict[str, Any]]:
     _check_keys(given, ("preset", "grids", "final_seeds"), where)
     grids = given.pop("grids", [{}])
     if not isinstance(grids, list | tuple) or not all(isinstance(grid, Mapping) for grid in grids):
-        raise InputError(f"{where}: grids is {grids!r}, expected a list of settings, each begun with a dash")
+        raise InputError(f"{where}: grids: {shown(grids)} found, expected a list of settings, each begun with a dash")
     if not grids:
-        raise InputError(f"{where}: grids is an empty list, so that there is nothing to train; give at least one grid")
+        raise InputError(f"{where}: grids: an empty list found, so there is nothing to train; give one or more")
     for grid in grids:
         _check_keys(grid, ("name",), where)
         common = [key for key in COMMON if key in grid]
         if common:
-            raise InputError(f"{where}: {common[0]} is the same for the whole sweep; move it out of grids")
+            raise InputError(f"{where}: {common[0]}: is the same for the whole sweep; move it out of grids")
     return [{**given, **grid} for grid in grids]
 
 
@@ -144,7 +146,7 @@ def _check_size(grids: list[dict[str, Any]], where: str) -> None:
 def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Point]:
     name = grid.pop("name", None)
     if name is not None and not isinstance(name, str):
-        raise InputError(f"{where}: name is {name!r}, expected a word or a text")
+        raise InputError(f"{where}: name: {shown(name)} found, expected a word or a text")
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])
@@ -160,14 +162,15 @@ def _seeds(name: str, given: Any, where: str) -> list[int]:
     repeated = [seed for seed, times in Counter(seeds).items() if times > 1]
     if repeated:
         raise InputError(
-            f"{where}: {name} has {repeated[0]} more than once, which would count one head twice; drop one"
+            f"{where}: {name}: {repeated[0]} found more than once, which would count one head twice; drop one"
         )
     return seeds
 
 
 def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Point:
     loss = settings.get("loss", TrainConfig.loss)
-    base = preset.settings_of(loss) if preset is not None else {}
+    with read_from(where, ("loss",)):
+        base = preset.settings_of(loss) if preset is not None else {}
     if loss == "softmax":
         settings = {key: value for key, value in settings.items() if key != "p_k"}
     try:
@@ -182,7 +185,9 @@ def _check_common(points: list[Point], where: str) -> None:
     for key in COMMON:
         found = list(dict.fromkeys(getattr(point.config, key) for point in points))
         if len(found) > 1:
-            raise InputError(f"{where}: {key} is {found[0]!r} and {found[1]!r}, expected one for the whole sweep")
+            raise InputError(
+                f"{where}: {key}: {shown(found[0])} and {shown(found[1])} found, expected one for the whole sweep"
+            )
 
 
 def check_criterion(points: Sequence[Point], where: str) -> None:
@@ -200,7 +205,7 @@ def check_criterion(points: Sequence[Point], where: str) -> None:
     if first.select == "p_k" and other is not None:
         found = " and ".join(f"{list(one.p_k or ())} for {one.loss}" for one in (first, other))
         raise InputError(
-            f"{where}: select is 'p_k', which is {found}, so that their scores cannot be compared; expected top1, "
+            f"{where}: select: p_k found, which is {found}, so that their scores cannot be compared; expected top1, "
             "top5, or weights of top-1, top-2, ... such as [.5, 0, 0, 0, .5]"
         )
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypedDict
 
+from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.records import read_versioned
 from ..run import Run
@@ -63,6 +64,7 @@ class Sweep:
         return any(finding["code"] == "chance" for finding in self.findings)
 
     @classmethod
+    @typed
     def load(cls, path: str | Path) -> Self:
         """Open a finished sweep.
 

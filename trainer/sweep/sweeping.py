@@ -9,8 +9,10 @@ from typing import Any
 
 import torch.distributed
 
+from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_free, new_folder, read_json
+from ..config import read_from
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
@@ -24,6 +26,7 @@ from .result import RECORD, Sweep
 from .writing import write_best, write_sweep
 
 
+@typed
 def sweep(
     features: str | Path | FeatureSet,
     *,
@@ -70,9 +73,10 @@ def sweep(
         return Sweep.load(out)
     check_free(Path(out), replace=replace_one)
     with open_partial(Path(out), feature_set.fingerprint) as partial:
-        heads = _train(points, feature_set, partial)
+        heads = _train(points, feature_set, partial, plan.where)
         chosen = chosen_of(settings_of(heads))
-        heads += _train(repeats(chosen, plan.final_seeds), feature_set, partial, 1 + max(head.bank for head in heads))
+        again, first = repeats(chosen, plan.final_seeds), 1 + max(head.bank for head in heads)
+        heads += _train(again, feature_set, partial, plan.where, first)
         settings = settings_of(heads)
         keys = [setting.key for setting in chosen]
         contest = hold_contest(chosen_of([one for one in settings if one.key in keys]), feature_set)
@@ -106,12 +110,13 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
     return list(dict.fromkeys(points))
 
 
-def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, first: int = 0) -> list[Trained]:
-    """Train the banks that are not finished yet, the first of which has the number ``first``."""
+def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
+    """Train the banks that are not finished yet, the first of which has the number ``first``; errors name ``where``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
     names, backbone = feature_set.class_names, feature_set.manifest["backbone"]
     banks = banks_of(points, len(names), feature_set.feature_dim)
-    starts = [start_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
+    with read_from(where, ("start",)):
+        starts = [start_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
     heads: list[Trained] = []
     for number, (bank, start) in enumerate(zip(banks, starts, strict=True), first):
         path = partial.path(bank, start.record)

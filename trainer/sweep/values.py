@@ -5,6 +5,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ...core.errors import InputError
+from ...core.printable import shown
 from ..config import TrainConfig, no_setting
 from ..plain import plain
 
@@ -20,7 +21,7 @@ _IN_WORDS = {
 }
 
 
-def values_of(name: str, given: Any, where: str, shown: str | None = None) -> list[Any]:
+def values_of(name: str, given: Any, where: str, called: str | None = None) -> list[Any]:
     """The values that a sweep tries of a setting.
 
     A list is an axis of the grid. Where the setting itself is a list (``p_k``, ``select``), a list of numbers is one
@@ -30,7 +31,7 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
         name: The setting.
         given: What the file says of it; from Python also an array or a range.
         where: The file, for messages.
-        shown: What the file calls it, where that is another name.
+        called: What the file calls it, where that is another name.
 
     Raises:
         InputError: No such setting, an empty list, or a value of the wrong type.
@@ -41,14 +42,14 @@ def values_of(name: str, given: Any, where: str, shown: str | None = None) -> li
         given = given[: MOST_HEADS + 1]
     given = plain(given)
     if isinstance(given, list) and len(given) > MOST_HEADS:
-        raise InputError(f"{where}: {shown or name} has more than {MOST_HEADS:,} values, the most heads of a sweep")
+        raise InputError(f"{where}: {called or name}: more than {MOST_HEADS:,} values found, the most heads of a sweep")
     if given == []:
         raise InputError(
-            f"{where}: {shown or name} is an empty list, so that there is nothing to train; give at least one value"
+            f"{where}: {called or name}: an empty list found, so there is nothing to train; give one or more"
         )
     if _is_axis(name, given):
-        return [_value(name, one, where, shown or name) for one in given]
-    return [_value(name, given, where, shown or name)]
+        return [_value(name, one, where, called or name) for one in given]
+    return [_value(name, given, where, called or name)]
 
 
 def _is_axis(name: str, given: Any) -> bool:
@@ -64,12 +65,12 @@ def _kinds(name: str) -> list[Any]:
     return [get_origin(part) or part for part in parts]
 
 
-def _value(name: str, given: Any, where: str, shown: str) -> Any:
+def _value(name: str, given: Any, where: str, called: str) -> Any:
     kinds = _kinds(name)
     value = _number(given) if {int, float} & {*kinds} and isinstance(given, str) else given
     if not any(_fits(value, kind) for kind in kinds):
         expected = " or ".join(_IN_WORDS[kind] for kind in kinds)
-        raise InputError(f"{where}: {shown} is {given!r}, expected {expected}, or a list of such")
+        raise InputError(f"{where}: {called}: {shown(given)} found, expected {expected}, or a list of such")
     return value
 
 

@@ -108,9 +108,9 @@ def test_weights_ignored_rows_and_several_labels(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_bad_input(loss):
     logits, labels = batch()
-    with pytest.raises(ValueError, match="k is 0, expected a whole number in 1..C"):
+    with pytest.raises(ValueError, match="k: 0 found, expected a whole number in 1..C"):
         loss(0)
-    with pytest.raises(ValueError, match="k is 9 for 8 classes, expected 1..8"):
+    with pytest.raises(ValueError, match="k: 9 found for 8 classes, expected 1..8"):
         loss(9)(logits, labels)
     with pytest.raises(IndexError, match="label 8 in row 0"):
         loss(3)(logits, labels * 0 + 8)

@@ -121,12 +121,12 @@ def test_deterministic():
 def test_implementation_says_which():
     assert implementation("auto", LOGITS) == "torch"
     assert implementation("torch", LOGITS) == "torch"
-    with pytest.raises(ValueError, match="impl is 'triton', but .*; expected impl='torch' or 'auto'"):
+    with pytest.raises(ValueError, match="impl: 'triton' found, but .*; expected impl='torch' or 'auto'"):
         implementation("triton", LOGITS.double())
 
 
 def test_asking_for_what_cannot_run_is_an_error():
-    with pytest.raises(ValueError, match="impl is 'triton'"):
+    with pytest.raises(ValueError, match="impl: 'triton' found"):
         topk_cross_entropy(LOGITS.double(), LABELS, impl="triton")
 
 

@@ -93,11 +93,11 @@ def test_finite_at_extremes(dtype):
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        ({"k": 0}, "k is 0"),
-        ({"tau": 0.0}, "tau is 0.0, expected a finite number above 0"),
-        ({"margin": -1.0}, "margin is -1.0, expected a finite number of at least 0"),
-        ({"mode": "smoth"}, "did you mean 'smooth'"),
-        ({"reduction": "average"}, "reduction is 'average'"),
+        ({"k": 0}, "k: 0 found"),
+        ({"tau": 0.0}, "tau: 0.0 found, expected a finite number above 0"),
+        ({"margin": -1.0}, "margin: -1.0 found, expected a finite number of at least 0"),
+        ({"mode": "smoth"}, "did you mean smooth"),
+        ({"reduction": "average"}, "reduction: 'average' found"),
     ],
 )
 def test_bad_options(options, parts):
@@ -106,5 +106,5 @@ def test_bad_options(options, parts):
 
 
 def test_k_above_the_classes():
-    with pytest.raises(ValueError, match="k is 5 for 4 classes, expected 1..4"):
+    with pytest.raises(ValueError, match="k: 5 found for 4 classes, expected 1..4"):
         SmoothTopKLoss(5)(torch.zeros(2, 4), torch.tensor([0, 1]))

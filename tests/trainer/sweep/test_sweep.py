@@ -184,7 +184,7 @@ def test_heads_of_one_p_k_are_chosen_by_it(digits, tmp_path):
 )
 def test_heads_of_another_p_k_cannot_be_chosen_by_it(digits, tmp_path, settings, found):
     advice = "expected top1, top5, or weights of top-1, top-2, ... such as"
-    with pytest.raises(InputError, match=f"config: select is 'p_k', which is {found}, .*; {advice}"):
+    with pytest.raises(InputError, match=f"config: select: p_k found, which is {found}, .*; {advice}"):
         sweep(digits, out=tmp_path / "sweep", config={"device": "cpu", "select": "p_k"} | settings)
     assert list(tmp_path.iterdir()) == []
 
@@ -217,11 +217,11 @@ def test_features_without_validation_or_without_test(tmp_path):
 
 
 def test_settings_that_do_not_fit_the_features(digits, tmp_path):
-    with pytest.raises(InputError, match=r"config: loss neuralsrt: .*did you mean 'neuralsort'"):
+    with pytest.raises(InputError, match=r"config: loss: 'neuralsrt' found, .*did you mean neuralsort"):
         sweep(digits, out=tmp_path / "sweep", config={"loss": ["softmax", "neuralsrt"]})
     with pytest.raises(InputError, match=r"config: p_k: 12 weights, for top-1 to top-12, but only 10 classes"):
         sweep(digits, out=tmp_path / "sweep", config={"loss": "neuralsort", "p_k": [[0.0] * 11 + [1.0]]})
-    with pytest.raises(InputError, match=r"start gone: expected"):
+    with pytest.raises(InputError, match=r"start: 'gone' found, expected"):
         sweep(digits, out=tmp_path / "sweep", config={"start": ["zeros", "gone"], "device": "cpu"})
     assert list(tmp_path.iterdir()) == []
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ....core.arguments import typed
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
@@ -32,6 +33,7 @@ DTYPES = {"float16": torch.float16, "float32": torch.float32}
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
+@typed
 def extract(
     images: str | Path,
     *,

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ....core.arguments import typed
 from ....core.environment import free_memory, versions
 from ....core.errors import InputError
 from ....core.files import new_folder, read_json, sha256_json, write_json
@@ -31,6 +32,7 @@ IN_MEMORY = Path("(in memory)")
 DTYPES = ("float16", "float32")
 
 
+@typed
 def import_features(
     files: str | Path | Sequence[str | Path],
     *,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.arguments import typed
 from ..columns import Columns, read_columns
 from ..feature_set import FeatureSet
 from ..manifest import read_manifest
@@ -22,6 +23,7 @@ from .written import as_written
 Array = np.ndarray[Any, Any]
 
 
+@typed
 def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     """Read a feature set once, some rows at a time, and describe it.
 
