@@ -116,7 +116,8 @@ def _answered(candidate: Candidate, result: EvalResult, data: HeldOutData) -> tu
     model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
     batch = next(data.matched(candidate, model, strict=False).sample(OPEN).batches(OPEN))
     one = batch.inputs[:1]
-    model.answer(model.feed(np.concatenate([one] * result.setup.batch_size)))
+    fixed = candidate.setup and candidate.setup.batch  # a file of a fixed batch takes no more memory for more inputs
+    model.answer(model.feed(np.concatenate([one] * (fixed or result.setup.batch_size))))
     return model, one
 
 

@@ -158,6 +158,7 @@ class _SoftNetwork(torch.autograd.Function):
             wires = torch.addcmul(wires, swap, gap)
             own, other = log_keep + vectors, _of_partners(vectors, partner).add_(log_swap)
             lead = other - own
+            # Not in place: torch 2.11 compiles wrong gradients of what is given in place.
             vectors = torch.maximum(own, other) - lead.abs().sigmoid_().log_()
             slope = slope if isinstance(slope, Tensor) else v.new_tensor(slope)
             saved += [gap, v, slope, probability(log_keep), swap, lead]
