@@ -1,6 +1,7 @@
 """One way from an image file to 8-bit pixels, for extraction, evaluation and prediction alike."""
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from .orientation import upright
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "ICO", "PPM", "JPEG2000")
 MOST_PIXELS, MOST_BYTES, MOST_ASPECT = 2**27, 2**30, 100
+_MOST = f"expected at most {MOST_PIXELS:,}; shrink it"
 SEVERAL, TRANSPARENT = "further frames or pages, the first taken", "transparency"
 _REMARKS = "headsmith"
 # What Pillow warns of is said here: sizes are refused, and EXIF that does not read is a remark.
@@ -66,6 +68,9 @@ def open_image(
     except InputError as error:
         text = str(error).removeprefix(f"{printable(str(source))}: ") if isinstance(source, str | Path) else str(error)
         raise UnreadableImage(f"{name}: {text}") from None
+    except Image.DecompressionBombError as error:  # before its size is told
+        count = next(iter(re.findall(r"\d+", str(error))), "too many")
+        raise UnreadableImage(f"{name}: {count} pixels, {_MOST}") from None
     except Exception as error:  # noqa: BLE001 - decoders raise anything: RuntimeError (AVIF), struct.error, KeyError, ...
         raise UnreadableImage(f"{name}: not a readable image ({_reason(error)})") from None
     found += [TRANSPARENT] * (converted.mode == "RGBA") + unclear + notes
@@ -115,7 +120,7 @@ def _file(source: str | Path) -> Path:
 def _check_size(image: Image.Image) -> None:
     width, height = image.size
     if min(image.size) < 1 or width * height > MOST_PIXELS:
-        raise InputError(f"{width} x {height} pixels, expected at most {MOST_PIXELS / 1e6:.0f} million; shrink it")
+        raise InputError(f"{width} x {height} pixels, {_MOST}")
     if max(image.size) > MOST_ASPECT * min(image.size):
         raise InputError(f"{width} x {height} pixels, expected at most {MOST_ASPECT} times as long as wide; divide it")
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from ...core.errors import InputError
-from ...core.files import sha256_file, sha256_json
+from ...core.files import regular_file, sha256_file, sha256_json
 from ...export.bundle.bundle import MANIFEST, Bundle
 from ...export.bundle.hub import HUB
 from ...export.formats.formats import open_model
@@ -96,8 +96,9 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
 
 
 def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
+    regular_file(path)
     if row.checkpoint is not None:
         raise InputError(f"{path}: checkpoint {row.checkpoint} found, which is for timm: and torchvision: networks")
     _check_hash(row, row.sha256 and sha256_file(path), str(path))

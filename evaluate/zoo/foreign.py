@@ -1,6 +1,7 @@
 """What an ONNX file of unknown origin is, from its graph and from what is said of it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +127,6 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Valu
     counts = {name: _scores(value) for name, value in outputs.items()}
     fitting = [name for name, count in counts.items() if count in (None, expected)]
     if not fitting:
-        found = " and ".join(str(count) for count in counts.values())
         extra = "" if row.background is not None else "; is the first one a background class? say --background 0"
         others = model.meta[NOT_TENSORS]
         if others and set(counts.values()) <= {0, 1}:
@@ -134,8 +134,10 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Valu
             raise InputError(
                 f"{where}: outputs {listed}; expected a tensor of scores, as skl2onnx writes with zipmap=False"
             )
+        named = f"{labels} labels" + (" and the background" if row.background is not None else "")
         raise InputError(
-            f"{where}: {found} outputs, {labels} classes{extra if expected + 1 in counts.values() else ''}"
+            f"{where}: outputs {_described(outputs)}; expected {expected} scores an image, one for each of the "
+            f"{named}{extra if expected + 1 in counts.values() else ''}"
         )
     further: tuple[str, ...] = ()
     if len(fitting) > 1 and "logits" in fitting:
@@ -146,6 +148,16 @@ def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Valu
     if row.background is not None and not 0 <= row.background < expected:
         raise InputError(f"{where}: --background {row.background}: expected one of 0..{expected - 1}")
     return outputs[fitting[0]], further
+
+
+def _described(outputs: Mapping[str, ir.Value]) -> str:
+    """Names, types and shapes, and whether they are the number of a class instead of scores."""
+    said = [f"{name} {value.dtype} {value.shape}" for name, value in outputs.items()]
+    found = [_maker(value, SHAPE_ONLY) for value in outputs.values()]
+    answers = [node.op_type for node in found if node is not None and node.op_type in ("ArgMax", "ArgMin")]
+    return ", ".join(said) + (
+        f" (of {answers[0]}: the number of a class, no scores; make what goes into it an output)" if answers else ""
+    )
 
 
 def _scores(value: ir.Value) -> int | None:

@@ -113,8 +113,6 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
         return _usage_text(takes, outputs, code, warning, manifest)
     takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
     code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
-    if not metadata.encoded:
-        code += f"\n\n{SIXTEEN_BIT}"
     return _usage_text(takes, outputs, code, warning, manifest)
 
 
@@ -136,11 +134,6 @@ def _pixels(metadata: Metadata) -> str:
     return f"{shape.format(*metadata.recipe.crop_size)}, RGB in 0..255 after resize and crop"
 
 
-SIXTEEN_BIT = (
-    "16-bit grey images must be divided by 257 first, as `headsmith predict` does: PIL's `convert` clips them."
-)
-
-
 def snippet(metadata: Metadata) -> str:
     """Python that classifies ``photo.jpg`` with nothing but onnxruntime, numpy and PIL."""
     if metadata.encoded:
@@ -157,6 +150,8 @@ from PIL import Image, ImageOps
 session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
 image = ImageOps.exif_transpose(Image.open("photo.jpg"))
+if image.mode[0] in "IF" or (image.mode == "L" and "transparency" in image.info):  # which PIL would clip or miss
+    raise SystemExit("photo.jpg: grey of more than 8 bits or with a transparent level; convert it to RGB or RGBA first")
 {_flattening(recipe)}
 {_resizing(recipe, array, height, width) if not metadata.resize else f"pixels = np.asarray(image, {array}"}
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {{"pixel_values": pixels}})

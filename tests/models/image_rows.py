@@ -44,6 +44,12 @@ def wide(order: str, *values: int) -> bytes:
     return struct.pack(f"{order}{len(values)}H", *values)
 
 
+def without_adobe(content: bytes) -> bytes:
+    """A JPEG without its APP14 segment (ITU-T T.872, 6.5.3)."""
+    start = content.index(b"\xff\xee\0\x0eAdobe")
+    return content[:start] + content[start + 16 :]
+
+
 def made(kind: str) -> str:
     return f"{kind} pixels, converted"
 
@@ -51,6 +57,7 @@ def made(kind: str) -> str:
 SEE, MORE = ("transparency",), ("further frames or pages, the first taken",)
 FULL, TURNED = Image.new("RGB", (16, 16), RED), Image.new("RGB", (16, 8), RED)
 TURNED.paste(BLUE, (8, 0, 16, 8))
+CMYK = saved(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG")
 PALETTE = bytes([*RED, *GREEN, *BLUE, *WHITE])
 COLOURS = [level for channel in range(3) for level in [0, 65535, 257, 128 * 257] + [0] * 252][: 3 * 256]
 DEEP, UNREAD = (made("16-bit grey"),), "whose range the file does not say"
@@ -146,11 +153,13 @@ ROWS = [
     Row(
         "JPEG",
         "CMYK, inverted as Adobe does",
-        saved(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG"),
+        CMYK,
         [RED],
         (made("CMYK"),),
         2,
     ),
+    Row("JPEG", "CMYK without Adobe's marker", without_adobe(CMYK), [RED], (made("CMYK"),), 2),
+    Row("JPEG", "RGB", saved(FULL, "JPEG", keep_rgb=True), [RED], (), 1),
     Row("JPEG", "EXIF orientation", saved(TURNED, "JPEG", exif=exif(6), quality=100, subsampling=0), [RED] * 8, (), 2),
     Row("JPEG", "several images (MPO)", saved(FULL, "MPO", **frames()), [RED], MORE, 1),
     Row("WebP", "RGB", saved(FULL, "WEBP", lossless=True), [RED]),

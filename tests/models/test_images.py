@@ -1,5 +1,6 @@
 import io
 import os
+import re
 import warnings
 import zlib
 from dataclasses import replace
@@ -184,3 +185,14 @@ def test_hidden_colours_do_not_decide():
     assert (recipe(blue) == 255).all()
     assert (replace(recipe, background=(1, 2, 3))(red) == (1, 2, 3)).all()
     assert (replace(recipe, background=None)(red) == RED).all()
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize(
+    ("size", "found"), [((11_586, 11_586), "11586 x 11586"), ((20_000, 20_000), "400000000"), ((2**31 - 1, 1), r"\d+")]
+)
+def test_too_many_pixels_are_told_with_the_limit_and_what_to_do(size, found):
+    """Those that PIL refuses itself, before their size is known, among them."""
+    with pytest.raises(UnreadableImage) as caught:
+        open_image(png(size, 8, 2, [b""]), "huge.png")
+    assert re.fullmatch(rf"huge\.png: {found} pixels, expected at most 134,217,728; shrink it", str(caught.value))

@@ -1,5 +1,7 @@
 """ONNX files of unknown origin: what is fed to them, what is taken from them, what is refused."""
 
+import os
+
 import numpy as np
 import onnx
 import pytest
@@ -198,7 +200,10 @@ def test_a_background_class(onnx_file, recipe_file, only):
         w=np.eye(3, 1001, k=7, dtype=np.float32) + np.eye(3, 1001, dtype=np.float32) * 9,
     )
     said = {"preprocessing": recipe_file(**PIXEL, mean=0, std=1), "labels": "imagenet-1k"}
-    assert_failed(only(path, **said), "1001 outputs, 1000 classes; is the first one a background class")
+    assert_failed(
+        only(path, **said),
+        r"outputs \w+ FLOAT \[.*1001\]; expected 1000 scores .* of the 1000 labels; is the first one a background",
+    )
     assert_failed(only(path, **said, background=1001), r"`background` 1001: expected one of 0..1000")
     found = only(path, **said, background=0)
     outputs = open_candidate(found, threads=1).run(np.full((1, 1, 1, 3), (0, 0, 9), np.uint8))
@@ -208,7 +213,24 @@ def test_a_background_class(onnx_file, recipe_file, only):
 
 
 def test_another_number_of_classes(build):
-    assert_failed(build(net(), classes=7), "5 outputs, 7 classes$")
+    assert_failed(
+        build(net(), classes=7), r"outputs \w+ FLOAT \[.*5\]; expected 7 scores an image, one for each of the 7 labels$"
+    )
+
+
+@pytest.mark.parametrize(("keep", "shape"), [(0, r"\[N\]"), (1, r"\[N,1\]")])
+def test_a_file_that_answers_with_the_number_of_a_class(onnx_file, recipe_file, labels_file, only, keep, shape):
+    tail = f"f = Flatten(images) label = ArgMax<axis=1, keepdims={keep}>(f)"
+    path = onnx_file(f"(float[N,3,1,1] images) => (int64[N{',1' * keep}] label) {{ {tail} }}")
+    found = only(path, preprocessing=recipe_file(**PIXEL), labels=labels_file(3))
+    assert_failed(
+        found, rf"outputs label INT64 {shape} \(of ArgMax: the number of a class, no scores; .*expected 3 scores"
+    )
+
+
+def test_what_is_no_file_is_named(only, tmp_path):
+    os.mkfifo(tmp_path / "pipe.onnx")
+    assert_failed(only(tmp_path / "pipe.onnx"), "pipe.onnx: is a named pipe, expected a regular file")
 
 
 def test_a_file_that_is_too_new(build, tmp_path):

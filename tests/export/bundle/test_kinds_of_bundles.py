@@ -112,6 +112,24 @@ def test_the_code_of_the_readme_prepares_as_the_recipe_says(tiny_bundle, tmp_pat
         np.testing.assert_array_equal(space["pixels"][0], expected)
 
 
+@pytest.mark.parametrize("kind", ["16 bits", "32 bits", "floating point", "a level transparent"])
+def test_the_code_of_the_readme_refuses_what_pil_would_read_wrongly(tiny_bundle, tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    levels = np.arange(64 * 64).reshape(64, 64)
+    if kind == "a level transparent":
+        Image.fromarray((levels % 256).astype(np.uint8)).save("photo.png", transparency=5)
+    else:
+        types = {"16 bits": (np.uint16, "png"), "32 bits": (np.int32, "tif"), "floating point": (np.float32, "tif")}
+        dtype, suffix = types[kind]
+        Image.fromarray(levels.astype(dtype)).save(f"photo.{suffix}")
+    code = snippet(tiny_bundle.open().metadata).replace(
+        'Image.open("photo.jpg")', f"Image.open({str(next(tmp_path.iterdir()))!r})"
+    )
+    code = f"import numpy as np\nfrom PIL import Image, ImageOps\n{code[code.index('image =') : code.index('logits')]}"
+    with pytest.raises(SystemExit, match="convert it to RGB or RGBA first"):
+        exec(code, {})  # noqa: S102 - our own code
+
+
 @pytest.mark.parametrize("kind", ["float-nchw", "head-only"], indirect=True)
 def test_two_exports_are_the_same_bytes(bundle, again):
     """But for the date in the manifest."""
