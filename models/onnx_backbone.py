@@ -17,7 +17,7 @@ from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.cutting import IMAGES
 from .onnx_graph.layout import layout_of
-from .onnx_session import OrtErrors, open_session, short_reason
+from .onnx_session import SessionErrors, open_session, short_reason
 from .preprocessing import Preprocessing
 from .recipe_file import read_recipe
 from .sources import Source
@@ -59,7 +59,7 @@ class OnnxNetwork(nn.Module):
         session = self._session(images.device.type)
         try:
             (features,) = session.run(None, {IMAGES: images.to("cpu", torch.float32).contiguous().numpy()})
-        except OrtErrors as error:
+        except SessionErrors as error:
             raise InputError(f"{self._name}: cannot run images {tuple(images.shape)} ({short_reason(error)})") from None
         return torch.from_numpy(features).to(images.device)
 
@@ -95,7 +95,7 @@ def onnx_source(
     images, last = only_input(model, where), find_last_layer(model, where, layer)
     recipe = _recipe(model, images, preprocessing, where)
     _check_size(images, recipe, where)
-    weight, bias = affine_weights(model, last)
+    weight, bias = affine_weights(model, last, where)
     identity = _hash(ir.convenience.extract(model.graph, [images], [last.inputs]))
     network = OnnxNetwork(cut(model, last, where), weight.shape[1], where)
     _check_rows(network, recipe, weight.shape[1], where)

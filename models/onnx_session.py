@@ -22,6 +22,15 @@ _state = onnxruntime.capi.onnxruntime_pybind11_state
 OrtErrors: tuple[type[Exception], ...] = tuple(
     error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception)
 )
+# Whatever a session raises: its own errors, and what pybind11 makes of C++'s, of text that is not UTF-8 among them.
+SessionErrors: tuple[type[Exception], ...] = (
+    *OrtErrors,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    MemoryError,
+)
 _SKEW = {
     "opset": re.compile(r"Opset (\d+) is under development.*till opset (\d+)", re.DOTALL),
     "IR version": re.compile(r"IR version: (\d+), max supported IR version: (\d+)"),
@@ -69,7 +78,7 @@ def open_session(
             if provider == "cuda":
                 onnxruntime.preload_dlls()
             session = onnxruntime.InferenceSession(model, settings, providers=wanted, enable_fallback=0)
-    except OrtErrors as error:
+    except SessionErrors as error:
         raise DamagedFileError(f"{name}: {_cannot_open(error)}; export it again") from None
     if session.get_providers()[0] != kind:
         raise ProviderError(

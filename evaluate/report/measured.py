@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from ...core.errors import InputError
+from ...core.errors import DamagedFileError, InputError
 from ...core.printable import printable
 from ..result import EvalResult
 from ..results import Predictions, Results
@@ -33,6 +33,7 @@ def measured(results: Results) -> list[Measured]:
 
     Raises:
         InputError: There is none, or they were not measured on the same inputs.
+        DamagedFileError: A result is of other groups than its inputs.
     """
     if not results.models:
         reasons = "".join(f"; {failed.model}: {failed.error}" for failed in results.failed[:1])
@@ -43,5 +44,10 @@ def measured(results: Results) -> list[Measured]:
     found = {name: (one, results.predictions(one.key)) for name, one in zip(names, results, strict=True)}
     if not same_rows([predictions for _, predictions in found.values()]):
         raise InputError(f"{results.path}: not all models were measured on the same inputs; evaluate them again")
+    for one, predictions in found.values():
+        if set(one.groups) != set(predictions.groups or ()):
+            raise DamagedFileError(
+                f"{results.path}: {one.model}: its groups are not those of its inputs; evaluate again"
+            )
     places = standings({name: predictions.scores.correct() for name, (_, predictions) in found.items()})
     return [Measured(place.name, *found[place.name], place) for place in places]

@@ -11,7 +11,7 @@ from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
 from ...models.onnx_graph import free_axes, read_proto
-from ...models.onnx_session import OrtErrors, open_session, session_settings, short_reason
+from ...models.onnx_session import open_session, session_settings
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
 
@@ -47,7 +47,7 @@ class ForeignModel(Model):
             self.session = open_session(freed, provider, threads, name=where, data_folder=folder)
         else:
             self.session = open_session(candidate.path, provider, threads, name=where)
-        self._runner = SessionRunner(self.session, provider)
+        self._runner = SessionRunner(self.session, provider, name=where)
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)
         self.settings = session_settings(self.session, provider, threads)
@@ -81,10 +81,7 @@ class ForeignModel(Model):
         n = len(fed)
         if n < size:
             fed = np.concatenate([fed, np.zeros((size - n, *fed.shape[1:]), fed.dtype)])
-        try:
-            (scores,) = self._runner.run([self._setup.output], {self._input.name: np.ascontiguousarray(fed)})
-        except OrtErrors as error:
-            raise InputError(f"{self.path}: cannot run images {fed.shape} ({short_reason(error)})") from None
+        (scores,) = self._runner.run([self._setup.output], {self._input.name: np.ascontiguousarray(fed)})
         expected = len(self.metadata.labels) + (self._setup.background is not None)
         if np.shape(scores)[:1] != (size,) or np.size(scores) != size * expected:
             raise InputError(

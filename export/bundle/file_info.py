@@ -69,6 +69,6 @@ def _parsed(text: str) -> Any:
     """A list or an object as such, any other text as it is."""
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # too long a number, or too deep
         return text
     return value if isinstance(value, list | dict) else text

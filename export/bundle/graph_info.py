@@ -35,7 +35,7 @@ def _last_layer(model: ir.Model, where: str) -> dict[str, Any]:
     """What `find_last_layer` finds, or why it finds nothing."""
     try:
         layer = find_last_layer(model, where)
-        weight, _ = affine_weights(model, layer)
+        weight, _ = affine_weights(model, layer, where)
     except InputError as error:
         return {"not_found": str(error)}
     return {

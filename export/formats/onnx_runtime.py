@@ -28,7 +28,7 @@ class OnnxModel(Model):
         start = time.perf_counter()
         operators = extensions().get_library_path() if DOMAIN in _domains(path) else None
         self.session = open_session(path, provider, threads, name=str(path), operators=operators)
-        self._runner = SessionRunner(self.session, provider)
+        self._runner = SessionRunner(self.session, provider, name=str(path))
         self.load_seconds = time.perf_counter() - start
         try:
             self.metadata = Metadata.from_strings(self.session.get_modelmeta().custom_metadata_map, str(path))
@@ -56,8 +56,9 @@ class OnnxModel(Model):
                 onnx.external_data_helper.load_external_data_for_tensor(tensor, str(self.path.parent))
                 tensor.data_location = onnx.TensorProto.DEFAULT
         part = onnx.utils.Extractor(whole).extract_model(["logits"], self._outputs[1:])
-        session = open_session(part.SerializeToString(), "cpu", 1, name=f"{self.path}: top-k")
-        return Outputs(logits, *SessionRunner(session, "cpu").run(self._outputs[1:], {"logits": logits}))
+        name = f"{self.path}: top-k"
+        session = open_session(part.SerializeToString(), "cpu", 1, name=name)
+        return Outputs(logits, *SessionRunner(session, "cpu", name=name).run(self._outputs[1:], {"logits": logits}))
 
     def _check_interface(self) -> None:
         """The file has the inputs and outputs of its metadata, and one logit a label."""

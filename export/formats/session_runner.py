@@ -7,6 +7,9 @@ import numpy as np
 import onnxruntime
 from onnxruntime import OrtValue
 
+from ...core.errors import InputError
+from ...models.onnx_session import SessionErrors, short_reason
+
 Array = np.ndarray[Any, Any]
 
 
@@ -17,14 +20,15 @@ class SessionRunner:
     Outputs are allocated by every run and copied to the host, so that an earlier answer never changes.
     """
 
-    def __init__(self, session: onnxruntime.InferenceSession, device: str) -> None:
+    def __init__(self, session: onnxruntime.InferenceSession, device: str, *, name: str) -> None:
         """Bind nothing yet.
 
         Args:
             session: The session.
             device: ``cuda`` binds buffers there, ``cpu`` runs directly.
+            name: How to call its file in an error.
         """
-        self._session, self._device = session, device
+        self._session, self._device, self._name = session, device, name
         self._binding = session.io_binding() if device != "cpu" else None
         self._buffers: dict[str, OrtValue] = {}
 
@@ -37,7 +41,20 @@ class SessionRunner:
 
         Returns:
             The outputs, in the order of ``outputs``.
+
+        Raises:
+            InputError: The graph does not run on these inputs: it contradicts itself, or does not take them.
         """
+        try:
+            return self._answers(outputs, feeds)
+        except SessionErrors as error:
+            shapes = ", ".join(str(array.shape) for array in feeds.values())
+            raise InputError(
+                f"{self._name}: cannot run inputs of {shapes} under onnxruntime ({short_reason(error)}); feed it what "
+                "it takes, or export it again"
+            ) from None
+
+    def _answers(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
         if self._binding is None:
             found: list[Array] = self._session.run(list(outputs), dict(feeds))
             return found

@@ -93,6 +93,8 @@ def _check_constants(archive: Archive) -> None:
             case "PROTO" | "STOP":
                 pass
             case "BINPUT" | "LONG_BINPUT":
+                if argument != len(memo):  # as torch counts them; its memo grows to the place that is stated
+                    raise StrangeError(f"{code.name} {argument} in constants.pkl")
                 memo[argument] = stack[-1]
             case "BINGET" | "LONG_BINGET":
                 stack.append(memo[argument])

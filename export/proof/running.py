@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 from scipy.special import softmax
 
-from ...models.onnx_session import OrtErrors, short_reason
+from ...models.onnx_session import SessionErrors, short_reason
 from ..classifier import TOP_K
 from ..errors import ParityError
 from ..metadata import Metadata
@@ -15,7 +15,6 @@ from .made_up import made_up_logits
 from .parity import Parity
 
 BATCH_SIZES = (2, 7)
-FAILURES: tuple[type[Exception], ...] = (RuntimeError, ValueError, IndexError, *OrtErrors)
 
 
 def run_file(name: str, model: Model, inputs: Array) -> Outputs:
@@ -26,7 +25,7 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
     """
     try:
         return model.run(inputs)
-    except FAILURES as error:
+    except SessionErrors as error:
         raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({short_reason(error)})") from None
 
 
@@ -57,7 +56,7 @@ def try_ties(name: str, model: Model, parity: Parity) -> None:
     logits = made_up_logits(len(model.metadata.labels))
     try:
         found = model.ranked(logits)
-    except FAILURES as error:
+    except SessionErrors as error:
         raise ParityError(f"{name}: its top-k does not follow from its logits alone ({short_reason(error)})") from None
     if found is not None:
         parity.add_own(found)

@@ -1,4 +1,4 @@
-"""The files beside an ONNX file that hold numbers of it, wherever in the model these belong."""
+"""The tensors of an ONNX file, wherever in the model they belong, and the files beside it that hold some of them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -6,12 +6,15 @@ from pathlib import Path
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 from ...core.errors import DamagedFileError
+from .tensor_sizes import check_size
 
 IN_MEMORY = "_ORT_MEM_ADDR_"  # onnxruntime takes the offset for an address in memory where a location says so
 
 
 def external_files(model: ModelProto, path: Path) -> list[Path]:
     """The files that a model's weights lie in: those of its graph, of attributes, subgraphs, functions and training.
+
+    All tensors are checked on the way, those in the file too: each has as many numbers as its shape says.
 
     Args:
         model: The model, its external data not loaded.
@@ -22,15 +25,20 @@ def external_files(model: ModelProto, path: Path) -> list[Path]:
 
     Raises:
         DamagedFileError: One is missing, no regular file, outside of the model's folder, or shorter than what the
-            model reads of it.
+            model reads of it; or a tensor has another number of numbers.
     """
-    external = (tensor for tensor in _tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
-    return sorted({_checked(tensor, path) for tensor in external})
+    files = set()
+    for tensor in _tensors(model):
+        where = f"{path}: weights {tensor.name[:40]!r}"
+        if tensor.data_location == TensorProto.EXTERNAL:
+            files.add(_checked(tensor, path, where))
+        else:
+            check_size(tensor, where)
+    return sorted(files)
 
 
-def _checked(tensor: TensorProto, path: Path) -> Path:
+def _checked(tensor: TensorProto, path: Path, where: str) -> Path:
     said: dict[str, str] = {entry.key: entry.value for entry in tensor.external_data}
-    where = f"{path}: weights {tensor.name[:40]!r}"
     location = said.get("location", "")
     folder = path.resolve().parent
     file = folder / location
@@ -48,6 +56,7 @@ def _checked(tensor: TensorProto, path: Path) -> Path:
         raise DamagedFileError(
             f"{where}: end at byte {offset + length:,} of {shown.name}, which holds {size:,}; download it again"
         )
+    check_size(tensor, where, length or size - offset)
     return shown
 
 

@@ -33,7 +33,7 @@ def parts(path, images, name=None):
     """Features, weights and bias, and the layer."""
     model = read_onnx(path)
     layer = find_last_layer(model, str(path), name)
-    weight, bias = affine_weights(model, layer)
+    weight, bias = affine_weights(model, layer, str(path))
     features = answer(onnx_ir.to_proto(cut(model, layer, str(path))).SerializeToString(), images)
     return features, weight, bias, layer
 

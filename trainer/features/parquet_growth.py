@@ -17,23 +17,18 @@ def checked_parquet(path: Path) -> pa.Schema:
     Raises:
         InputError: The file is damaged, or unpacks to far more than it takes on disk.
     """
-    ParquetRows(path)
+    file = ParquetRows(path)
+    repeated = [
+        name
+        for name, chunks in file.chunks.items()  # fewer rows repeat nothing more often than that
+        if any(chunk.in_dictionary and chunk.rows > MOST_TIMES for chunk in chunks)
+    ]
     try:
-        with pq.ParquetFile(path) as file:
-            schema, found = file.schema_arrow, file.metadata
-        groups = [found.row_group(place) for place in range(found.num_row_groups)]
-        repeated = {
-            column.path_in_schema
-            for group in groups
-            if group.num_rows > MOST_TIMES  # fewer rows repeat nothing more often than that
-            for column in map(group.column, range(group.num_columns))
-            if column.physical_type == "BYTE_ARRAY" and any("DICTIONARY" in one for one in column.encodings)
-        }
         for name in sorted(repeated):
             check_unpacked(str(path), _bytes(path, name), path.stat().st_size)
     except BAD_ARROW as error:
         raise damaged(path, error) from None
-    return schema
+    return file.schema
 
 
 def _bytes(path: Path, name: str) -> int:

@@ -1,6 +1,7 @@
 """Parquet files of strangers: a few pages can stand for any number of values, which are counted before any is read."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pyarrow.parquet as pq
 from ...core.files import regular_file
 from .arrow_stream import BAD_ARROW, damaged
 from .bounds import BLOCK_BYTES, check_unpacked
+from .parquet_footer import Chunk, read_footer
 
 _MOST_ROWS = 8192
-_SIZES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 
 
 class ParquetRows:
@@ -21,6 +22,7 @@ class ParquetRows:
     Attributes:
         schema: Its columns; those of text as Arrow dictionaries, so that what repeats is held once.
         rows: N.
+        chunks: What the row groups hold of each column, by its path.
 
     Raises:
         InputError: The file is damaged, or unpacks to far more than it takes on disk.
@@ -31,10 +33,16 @@ class ParquetRows:
         try:
             with pq.ParquetFile(path) as file:
                 schema, found = file.schema_arrow, file.metadata
+                columns = [found.schema.column(place).path for place in range(found.num_columns)]
+            groups = read_footer(path)
+            if [len(group) for group in groups] != [len(columns)] * found.num_row_groups:
+                raise ValueError(f"row groups without all of {len(columns):,} columns")
             self._text = [field.name for field in schema if field.type in (pa.string(), pa.large_string())]
             self.schema, self.rows = schema, found.num_rows
-            self._row_bytes = {name: _row_bytes(found, name) for name in schema.names}
-            check_unpacked(str(path), _unpacked(found), path.stat().st_size)
+            self.chunks = {path: [group[place] for group in groups] for place, path in enumerate(columns)}
+            self._row_bytes = _row_bytes(schema.names, self.chunks)
+            unpacked = sum(max(chunk.bytes, chunk.unpacked) for chunk in chain.from_iterable(groups))
+            check_unpacked(str(path), unpacked, path.stat().st_size)
         except BAD_ARROW as error:
             raise damaged(path, error) from None
 
@@ -59,25 +67,13 @@ class ParquetRows:
             raise damaged(self.path, error) from None
 
 
-def _columns(found: pq.FileMetaData, name: str | None = None) -> Iterator[tuple[int, Any]]:
-    """Rows and column of every row group, of one column of the table or of all."""
-    places = [
-        place
-        for place in range(found.num_columns)
-        if name is None or f"{found.schema.column(place).path}.".startswith(f"{name}.")
-    ]
-    for group in map(found.row_group, range(found.num_row_groups)):
-        yield from ((group.num_rows, group.column(place)) for place in places)
+def _row_bytes(names: list[str], chunks: dict[str, list[Chunk]]) -> dict[str, int]:
+    """Bytes of a row of each field, on average, in the column and row group where they are most.
 
-
-def _row_bytes(found: pq.FileMetaData, name: str) -> int:
-    """Bytes of a row of a column, on average, in the row group where they are most."""
-    return max((max(_bytes(one), 0) // max(1, rows) for rows, one in _columns(found, name)), default=0)
-
-
-def _unpacked(found: pq.FileMetaData) -> int:
-    return sum(max(_bytes(one), one.total_uncompressed_size) for _, one in _columns(found))
-
-
-def _bytes(column: Any) -> int:
-    return int(column.num_values * _SIZES.get(column.physical_type, 8))
+    Args:
+        names: Of the fields.
+        chunks: The parts of every column by its path, which begins with the name of its field.
+    """
+    most = {path: max((one.bytes // max(1, one.rows) for one in parts), default=0) for path, parts in chunks.items()}
+    nested = {name: [size for path, size in most.items() if path.startswith(f"{name}.")] for name in names}
+    return {name: max([most.get(name, 0), *nested[name]]) for name in names}

@@ -82,6 +82,25 @@ def test_groups(made):
             assert cell == f"{percent(correct(made, name)[group].mean())} {percent(low)} to {percent(high)}"
 
 
+@pytest.mark.parametrize(("field", "group"), [("snow_", "snow"), ("x" * 9, "fog"), (None, "fog")])
+def test_groups_that_are_not_those_of_the_inputs_are_refused(tmp_path, field, group):
+    made_up_results(tmp_path, FEW, class_names=CLASSES, n=60, groups=["fog", "snow"] * 30)
+    path = next(tmp_path.glob("models/*/result.json"))
+    result = json.loads(path.read_text())
+    moved = result["groups"].pop(group)
+    result["groups"] |= {} if field is None else {field: moved}
+    path.write_text(json.dumps(result))
+    with pytest.raises(InputError, match="its groups are not those of its inputs; evaluate again"):
+        write_report(tmp_path)
+
+
+def test_a_classifier_measured_before_there_were_groups_has_empty_cells(tmp_path):
+    made_up_results(tmp_path, FEW[:2], class_names=CLASSES, n=60)
+    made_up_results(tmp_path, FEW[:1], class_names=CLASSES, n=60, groups=["fog", "snow"] * 30)  # the first again
+    rows = {row[0]: row[1:] for row in parse(write_report(tmp_path).read_text()).one("table", id="group-table").rows()}
+    assert all(rows[FEW[0].name]) and not any(rows[FEW[1].name])
+
+
 def test_reliability(made):
     panels = made.tree.one("div", _class="panels").all("figure")
     for name, panel in zip(NAMES, panels, strict=True):

@@ -188,7 +188,7 @@ def test_a_setup_that_the_file_cannot_run_is_left_out(
     path = onnx_file(GATHER, **{key: value.astype(np.float32) for key, value in weights.items()})
     found = only(path, preprocessing=recipe_file(**recipe_of("pixels in 0..1", declared)), labels=labels_file(6))
     model = open_candidate(found, threads=1)
-    with pytest.raises(InputError, match="cannot run images"):
+    with pytest.raises(InputError, match="cannot run inputs"):
         model.answer(model.fed_by(replace(found.preprocessing, scale=1.0), sample[0][:4]))
     said = probe(found, model, *sample)
     assert [doubt.partition(" would")[0] for doubt in said] == ["the channel order RGB"] * doubts

@@ -201,6 +201,15 @@ def test_a_tensor_may_not_reach_beyond_its_storage(members, marker, tmp_path):
     refused(written(tmp_path, members, **{"a/constants.pkl": larger}), marker, "_rebuild_tensor_v2 with")
 
 
+@pytest.mark.parametrize("place", [b"q\xff", b"r" + struct.pack("<I", 2), b"r" + struct.pack("<I", 1 << 31)])
+def test_a_place_in_the_memo_that_is_not_the_next_one_is_refused(members, marker, tmp_path, place):
+    """torch makes its memo as long as the place that is stated: 2^31 places are 34 GB."""
+    pickled = members["a/constants.pkl"]
+    assert pickled.count(b"q\x01") == 1
+    wrong = pickled.replace(b"q\x01", place)
+    refused(written(tmp_path, members, **{"a/constants.pkl": wrong}), marker, "BINPUT .* in constants.pkl")
+
+
 def test_a_flipped_bit_in_a_weight_is_found(members, marker, tmp_path):
     path = written(tmp_path, members)
     data = bytearray(path.read_bytes())

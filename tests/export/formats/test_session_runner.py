@@ -23,7 +23,7 @@ class Bound(SessionRunner):
     """Binds buffers on the CPU too."""
 
     def __init__(self, session):
-        super().__init__(session, "cpu")
+        super().__init__(session, "cpu", name="x")
         self._binding = session.io_binding()
 
 
