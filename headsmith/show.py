@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from .core.printable import json_printable, printable
+from .core.printable import json_printable, printable, short
 from .core.terminal import Terminal, escape, first_process
 
 if TYPE_CHECKING:
@@ -62,16 +62,19 @@ def _say_remarks(found: dict[str, int], background: Sequence[int] | None) -> Non
 def show_imported(features: "FeatureSet") -> None:
     """A feature set that was imported: also which columns were taken for what, and which were not read."""
     show_feature_set(features)
+    for told in features.manifest["imported"]["equal_rows"]:
+        console.print(f"[yellow]note:[/] {escape(told)}")
     roles: dict[str, dict[str, None]] = {}
     for columns in features.manifest["imported"]["columns"].values():
         for role, name in columns.items():
             roles.setdefault(role, {})[name] = None
     read = [
-        f"{role} {', '.join(list(names)[:LISTED])}{', ...' * (len(names) > LISTED)}" for role, names in roles.items()
+        f"{role} {', '.join(map(short, list(names)[:LISTED]))}{', ...' * (len(names) > LISTED)}"
+        for role, names in roles.items()
     ]
     console.print(printable(f"read: {'; '.join(read)}"), markup=False)
     if not_read := features.manifest["imported"]["not_read"]:
-        console.print(printable(f"not read: {', '.join(not_read)}"), markup=False)
+        console.print(printable(f"not read: {', '.join(map(short, not_read))}"), markup=False)
 
 
 def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arguments import typed
-from ..core.errors import InputError
+from ..core.errors import InputError, near
 from ..core.files import sha256_file
 from ..core.structure import structured
 from .backbone_record import BackboneRecord
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
 ONNX = "onnx:"
+LIBRARIES = ("timm", "torchvision", "onnx")
 
 
 class Backbone(nn.Module):
@@ -132,6 +133,10 @@ def load_backbone(
     """
     if image_size is not None and not 1 <= image_size <= LARGEST_IMAGE:
         raise InputError(f"--image-size: {image_size} found, expected 1 to {LARGEST_IMAGE} pixels")
+    library, _, name = spec.partition(":")
+    if spec != "lite0" and not (library in LIBRARIES and name):
+        known = "lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE"
+        raise InputError(f"--backbone {spec}: expected {known}{near(library, ('lite0', *LIBRARIES))}")
     path = None if checkpoint is None else Path(checkpoint)
     request = {
         "spec": spec,

@@ -59,15 +59,13 @@ def find_source(spec: str, checkpoint: Path | None, image_size: int | None, *, w
         whole: Leave its classifier where it is, whatever that is: its features are its logits.
 
     Raises:
-        InputError: An unknown spec, or weights that cannot be had or do not fit.
+        InputError: An unknown name, or weights that cannot be had or do not fit.
     """
     library, _, name = spec.partition(":")
-    if spec == "lite0" or (library == "timm" and name):
+    if spec == "lite0" or library == "timm":
         source = _lite0(checkpoint, image_size) if spec == "lite0" else _timm(name, checkpoint, image_size)
         return replace(source, features=_call, tap=LOGITS) if whole else source
-    if library == "torchvision" and name:
-        return _torchvision(name, checkpoint, image_size, whole)
-    raise InputError(f"--backbone {spec}: expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE")
+    return _torchvision(name, checkpoint, image_size, whole)
 
 
 def _lite0(checkpoint: Path | None, image_size: int | None) -> Source:

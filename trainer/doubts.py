@@ -6,8 +6,8 @@ from typing import Any
 from scipy.special import bdtr
 from torch import Tensor
 
-from ..core.doubts import AT_CHANCE
-from ..metrics.chance import chance, commonest, like_guesses
+from ..core.doubts import AT_CHANCE, RUNAWAY
+from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
 from .feature_size import TINY, column_size
 from .features.feature_set import FeatureSet
@@ -17,6 +17,8 @@ from .fitting import Fitted
 
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
+# Scores so far from the labels are those of weights that ran away.
+FAR = 1000
 # Columns of a network's features, or of pixels, deviate up to ten times as much as their median.
 SCALES, OFFSET, SAMPLE = 100, 6, 1000
 # A test split on which so small a share of the validation accuracy is left is another kind of data.
@@ -64,8 +66,9 @@ def _useless(fitted: Fitted, num_classes: int) -> str:
     loss, equal = fitted.best["loss"], chance_loss(fitted.config, num_classes)
     if loss <= USELESS * equal:
         return ""
+    what = RUNAWAY if loss > FAR * equal else "loss above that of equal scores"
     return (
-        f"loss above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; change "
+        f"{what}: {loss:.3g} in training where {equal:.3g} needs no features; change "
         f"--learning-rate (now {fitted.config.step_size:g}), or train for more --epochs"
     )
 
@@ -96,8 +99,17 @@ def at_chance(scores: Mapping[str, Any], feature_set: FeatureSet, split: str) ->
     what = "the most frequent class" if len(guess) == 1 else f"one of the {len(guess)} most frequent classes"
     return (
         f"{split} top-1, {scores['top1']:.1%}, cannot be told from guessing: {what} of the training rows, always "
-        f"named, is right for {level:.1%}"
+        f"named, is right for {level:.1%} of the {scores['n']:,} {split} rows; {_needed(scores['n'], level, split)}"
     )
+
+
+def _needed(n: int, level: float, split: str) -> str:
+    """What would have told a head from guesses."""
+    hits = fewest_hits(n, level)
+    if hits is not None:
+        return f"{hits:,} of them right would tell it from that"
+    rows = fewest_rows(level)
+    return "so few tell nothing" + (f", give at least {rows:,} {split} rows" if rows else ": they are of that class")
 
 
 def _first_epoch(fitted: Fitted) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-AT_CHANCE, NO_ANSWER = "chance level", "no answer"
-WORTHLESS = (AT_CHANCE, NO_ANSWER)
+AT_CHANCE, NO_ANSWER, RUNAWAY = "chance level", "no answer", "runaway loss"
+WORTHLESS = (AT_CHANCE, NO_ANSWER, RUNAWAY)
 # The status of a command whose result was written, and says nothing.
 STATUS = 4
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from .printable import printable
+from .printable import printable, short
 
 _LONGEST = 1500
 # A command in backticks, which stays; or a flag.
@@ -76,7 +76,7 @@ def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     alike = {_plain(one): one for one in known}
     found = difflib.get_close_matches(_plain(name), alike, n=3, cutoff=cutoff)
     found = found or [one for one in alike if "_" in one and "".join(word[:1] for word in one.split("_")) == name]
-    return f"; did you mean {' or '.join(alike[one] for one in found)}?" if found else ""
+    return f"; did you mean {' or '.join(short(alike[one]) for one in found)}?" if found else ""
 
 
 def _plain(name: str) -> str:

@@ -36,7 +36,7 @@ def load_tensors(path: Path, again: str = "get it again") -> Any:
         checked_archive(path, again)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
+            warnings.simplefilter("ignore")  # the errors say more
             if archive:
                 return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
             with ToItsEnd(path) as file:

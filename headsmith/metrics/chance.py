@@ -1,5 +1,7 @@
 """What is right by chance: the one definition for features, training, sweeps and evaluations."""
 
+import math
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -59,3 +61,15 @@ def guessing_p(hits: int, n: int, chance: float) -> float:
 def like_guesses(hits: int, n: int, chance: float) -> bool:
     """Whether answers with so many hits on n rows cannot be told from guesses."""
     return guessing_p(hits, n, chance) >= LEVEL
+
+
+def fewest_hits(n: int, chance: float) -> int | None:
+    """The fewest hits on n rows that can be told from guesses; nothing where not even n can."""
+    if like_guesses(n, n, chance):
+        return None
+    return bisect_left(range(n + 1), True, key=lambda hits: not like_guesses(hits, n, chance))
+
+
+def fewest_rows(chance: float) -> int | None:
+    """The fewest rows that, all right, can be told from guesses; nothing where guesses are always right."""
+    return None if chance >= 1 else max(1, math.floor(math.log(LEVEL) / math.log(chance)) + 1) if chance > 0 else 1

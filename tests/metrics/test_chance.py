@@ -8,7 +8,15 @@ from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
 
 from headsmith.core.doubts import are_worthless
-from headsmith.metrics.chance import chance, commonest, guessing_p, largest_share, like_guesses
+from headsmith.metrics.chance import (
+    chance,
+    commonest,
+    fewest_hits,
+    fewest_rows,
+    guessing_p,
+    largest_share,
+    like_guesses,
+)
 
 some = st.lists(st.integers(0, 4), min_size=1, max_size=30).map(np.array)
 
@@ -43,3 +51,19 @@ def test_the_tail_is_that_of_the_binomial_test(hits, n, level):
 def test_a_doubt_is_known_by_its_code():
     assert are_worthless(["few: 1 of 3 classes", "chance level: top-1"])
     assert not are_worthless(["leak: at chance level: no", "chances are good"])
+
+
+@pytest.mark.parametrize(("n", "level"), [(24, 0.375), (300, 0.2), (1, 0.001), (50, 0.0)])
+def test_the_fewest_hits_are_the_first_that_the_binomial_test_takes(n, level):
+    found = fewest_hits(n, level)
+    assert binomtest(found, n, level, alternative="greater").pvalue < 0.01
+    assert found == 0 or binomtest(found - 1, n, level, alternative="greater").pvalue >= 0.01
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 0.001])
+def test_so_few_rows_tell_nothing(level):
+    rows = fewest_rows(level)
+    assert fewest_hits(rows, level) == rows
+    assert rows == 1 or fewest_hits(rows - 1, level) is None
+    assert fewest_rows(1.0) is None
+    assert fewest_rows(0.0) == 1

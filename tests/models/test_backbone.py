@@ -1,4 +1,5 @@
 import pickle
+import sys
 
 import pytest
 import timm
@@ -208,3 +209,14 @@ def test_a_network_without_a_linear_classifier_is_refused():
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.ReLU())
     with pytest.raises(InputError, match="last layer .* expected Linear"):
         _cut_last_layer(network, "another")
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [("nope", ""), ("tim:resnet50", "; did you mean timm?"), ("timm:", "; did you mean timm?"), ("", "")],
+)
+def test_a_spec_of_no_library_is_refused_before_one_is_imported(spec, hint, monkeypatch):
+    monkeypatch.setitem(sys.modules, "headsmith.models.sources", None)
+    with pytest.raises(InputError) as excinfo:
+        load_backbone(spec)
+    assert str(excinfo.value).endswith(f"expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE{hint}")

@@ -154,3 +154,33 @@ def test_a_first_epoch_with_all_right_is_not_doubted(tmp_path):
     run = train(feature_set(np.eye(3)[labels], labels, classes=3), out=tmp_path / "run", **QUICK | {"epochs": 10})
     assert run.record["results"]["val"]["top1"] == 1
     assert run.record["doubts"] == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "needed"), [(30, "so few tell nothing, give at least 5 val rows"), (300, "right would")]
+)
+def test_chance_level_says_how_many_right_rows_would_do(tmp_path, rows, needed):
+    """Of three rows all may be right by chance once in 27; of five once in 243."""
+    generator = np.random.default_rng(0)
+    noise = FeatureSet.from_arrays(generator.normal(size=(rows, 4)), np.arange(rows) % 3)
+    run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
+    [doubt] = [found for found in run.record["doubts"] if found.startswith("chance level")]
+    count = run.record["results"]["val"]["n"]
+    assert f"of the {count} val rows; " in doubt
+    assert needed in doubt
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e8])
+def test_a_loss_that_ran_away_is_worthless(tmp_path, rate):
+    digits = load_digits()
+    rows = FeatureSet.from_arrays(digits.data, digits.target)
+    run = train(rows, out=tmp_path / "run", epochs=2, learning_rate=rate, device="cpu")
+    assert any(doubt.startswith("runaway loss: ") for doubt in run.record["doubts"])
+    assert run.worthless
+
+
+def test_a_rate_that_is_only_high_is_not(tmp_path):
+    digits = load_digits()
+    rows = FeatureSet.from_arrays(digits.data, digits.target)
+    run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=1.0, device="cpu")
+    assert not run.worthless

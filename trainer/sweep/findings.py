@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..config import TrainConfig
 from ..criterion import chance_loss
-from ..doubts import USELESS, at_chance
+from ..doubts import FAR, USELESS, at_chance
 from ..features.feature_set import FeatureSet
 from ..plain import is_number
 from ..unread import unread
@@ -30,8 +30,8 @@ def findings_of(
 ) -> list[Finding]:
     """The doubts about a sweep.
 
-    Their codes are ``diverged``, ``useless``, ``chance``, ``edge``, ``no-baseline``, ``baseline-best``, ``no-test``,
-    ``noise`` and ``overfit``.
+    Their codes are ``diverged``, ``useless``, ``runaway``, ``chance``, ``edge``, ``no-baseline``, ``baseline-best``,
+    ``no-test``, ``noise`` and ``overfit``.
 
     Args:
         heads: All heads.
@@ -73,7 +73,7 @@ def _useless(contest: Contest, num_classes: int) -> list[Finding]:
         f"the winner's loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; "
         f"change learning_rate (now {head.config.step_size:g}), or train for more epochs"
     )
-    return [_finding("useless", message)]
+    return [_finding("runaway" if loss > FAR * equal else "useless", message)]
 
 
 def _at_chance(contest: Contest, feature_set: FeatureSet) -> list[Finding]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, NotRequired, Self, TypedDict
 
 from ...core.arguments import typed
 from ...core.errors import InputError
@@ -12,6 +12,18 @@ from ..run import Run
 
 RECORD, HEADS, SUMMARY, PICTURE, BEST = "sweep.json", "sweep.csv", "summary.csv", "sweep.png", "best"
 FORMAT, FORMAT_VERSION = "headsmith.sweep", 1
+
+
+class _Scores(TypedDict):
+    """Empty where there is no such split."""
+
+    top1: NotRequired[float]
+
+
+class _Winner(TypedDict):
+    contender: str
+    val: _Scores
+    test: _Scores
 
 
 class _Record(TypedDict):
@@ -23,6 +35,7 @@ class _Record(TypedDict):
     device: str
     baseline: str | None
     axes: list[str]
+    winner: _Winner
     contenders: list[dict[str, Any]]
     settings: list[dict[str, Any]]
     findings: list[dict[str, str]]
@@ -43,6 +56,14 @@ class Sweep:
     path: Path
     record: dict[str, Any]
 
+    def __repr__(self) -> str:
+        """Its trials, the winner and its accuracy."""
+        winner = self.record["winner"]
+        scores = ", ".join(
+            f"{split} top-1 {100 * winner[split]['top1']:.1f} %" for split in ("val", "test") if winner[split]
+        )
+        return f"Sweep({str(self.path)!r}: {self.record['heads']:,} heads, winner {winner['contender']}, {scores})"
+
     @cached_property
     def best(self) -> Run:
         """The run of the head that validation chose; of several seeds, that of the best one."""
@@ -60,8 +81,8 @@ class Sweep:
 
     @property
     def worthless(self) -> bool:
-        """Whether the winner is no better than guesses."""
-        return any(finding["code"] == "chance" for finding in self.findings)
+        """Whether the winner is no better than guesses, or its loss ran away."""
+        return any(finding["code"] in ("chance", "runaway") for finding in self.findings)
 
     @classmethod
     @typed

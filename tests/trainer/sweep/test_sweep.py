@@ -83,6 +83,14 @@ def test_the_best_run_is_the_best_seed_of_the_winner(found, digits):
     assert [row["epoch"] for row in rows] == list(range(1, 7))
 
 
+def test_repr_says_trials_winner_and_accuracy(found):
+    winner, results = found.record["winner"], found.best.record["results"]
+    assert repr(found) == (
+        f"Sweep({str(found.path)!r}: {found.record['heads']} heads, winner {winner['contender']}, "
+        f"val top-1 {100 * results['val']['top1']:.1f} %, test top-1 {100 * results['test']['top1']:.1f} %)"
+    )
+
+
 def test_a_head_of_a_bank_is_the_head_that_train_trains_alone(found, digits, tmp_path):
     config = found.best.config
     settings = {name: value for name, value in vars(config).items() if name not in ("device",)}
@@ -240,9 +248,10 @@ def test_a_winner_that_no_loss_speaks_for(digits, tmp_path):
     config = {"device": "cpu", "epochs": 2, "learning_rate": [1e-4, 1e10]}
     found = sweep(digits, out=tmp_path / "sweep", config=config)
     assert found.best.config.learning_rate == 1e10
-    (doubt,) = [one for one in found.findings if one["code"] in ("useless", "edge")]
+    (doubt,) = [one for one in found.findings if one["code"] in ("useless", "runaway", "edge")]
     assert doubt["message"].startswith("the winner's loss is above that of equal scores")
-    assert any(one.startswith("loss above that of equal scores") for one in found.best.record["doubts"])
+    assert doubt["code"] == "runaway" and found.worthless
+    assert any(one.startswith("runaway loss") for one in found.best.record["doubts"])
 
 
 def test_heads_that_start_from_a_run(digits, tmp_path):

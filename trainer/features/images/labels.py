@@ -1,13 +1,16 @@
 """From label columns of any kind to class names and indices, a million rows at a time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ....core.errors import InputError, near
+from ....core.printable import shown
+from ...plain import plain
 
 Array = np.ndarray[Any, Any]
 
@@ -20,11 +23,13 @@ class Labels:
         where: The file and column, for messages.
         values: ``(N,)``, of any dtype.
         class_names: Where the file itself says what they are indices into.
+        place: From a row, and 0, to where its label stands in a file of text, and what is written there.
     """
 
     where: str
     values: Array
     class_names: list[str] | None = None
+    place: Callable[[int, int], str] | None = None
 
 
 def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) -> tuple[list[str], Array]:
@@ -80,7 +85,11 @@ def _clean(labels: Labels) -> Array:
         _refuse(labels, beyond, "below 2**63")
         return values.astype(np.int64)
     text = values.astype(object)
-    _refuse(labels, np.array([not isinstance(value, str | bool) for value in text], bool), "a whole number or text")
+    if text.size and all(isinstance(value, Integral) and not isinstance(value, bool) for value in text):
+        return _clean(replace(labels, values=np.array(text.tolist(), np.int64)))
+    number = text.size > 0 and not isinstance(text[0], str | bool) and isinstance(text[0], Integral)
+    fits = Integral if number else (str, bool)
+    _refuse(labels, np.array([not isinstance(value, fits) for value in text], bool), "a whole number or text")
     texts = [str(value) for value in text]
     if not _is_text("".join(texts)):
         _refuse(labels, np.array([not _is_text(one) for one in texts], bool), "text that UTF-8 can write")
@@ -100,8 +109,11 @@ def _refuse(labels: Labels, wrong: Array, expected: str) -> None:
     rows = np.flatnonzero(wrong)
     if rows.size:
         more = f" ({rows.size} such rows of {len(wrong)})" if rows.size > 1 else ""
+        found = f"{labels.where} is {shown(plain(labels.values[rows[0]]))} in row {rows[0]}"
+        if labels.place is not None:
+            found = f"{labels.place(int(rows[0]), 0)} found"
         raise InputError(
-            f"{labels.where} is {labels.values[rows[0]]!s} in row {rows[0]}{more}, expected {expected}; "
+            f"{found}{more}, expected {expected}; "
             "label these rows or remove them (or the split, where it has no labels)"
         )
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import scipy.sparse
 import torch
 
@@ -12,7 +11,7 @@ from ....core.errors import InputError
 from ..images.samples import split_called
 from .choosing import Names
 from .importing import Maker
-from .table import Column, Table, check_different, check_filled, dtype_name, slices
+from .table import Column, Table, array_of, check_different, check_filled, dtype_name, slices
 
 
 def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:
@@ -29,6 +28,9 @@ def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: A
     """
     if class_names is not None:
         check_different(class_names, "class_names")
+    for name in ("features", "labels"):
+        if columns[name] is None:
+            raise InputError(f"{name}: None found, expected an array, or one for each split")
     given = {name: value for name, value in columns.items() if value is not None}
     asked = Names("features", "labels", "ids" if "ids" in given else None, "groups" if "groups" in given else None)
     return Maker(_tables(given), ["arrays"], asked, class_names=class_names, **options)
@@ -58,5 +60,5 @@ def _column(name: str, values: Any) -> Column:
     if isinstance(values, torch.Tensor):
         check_filled(name, values)
         return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
-    array = np.asarray(values)
+    array = array_of(name, values)
     return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

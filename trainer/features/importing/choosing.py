@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 
-from ....core.errors import InputError
+from ....core.errors import InputError, near
+from ....core.printable import short, shown
 from ..bounds import WIDEST
 from ..images.samples import listed
 from .row_splits import says_splits, split_column
@@ -116,8 +117,9 @@ def _called(table: Table, asked: str, flag: str) -> Column:
     for column in table.columns:
         if asked in (column.name, without_split(column.name)):
             return column
-    holds = listed([column.name for column in table.columns], 20)
-    raise InputError(f"{table.name}: {flag} {asked} is not there, expected one of {holds}")
+    names = [column.name for column in table.columns]
+    holds = listed([short(name) for name in names], 20)
+    raise InputError(f"{table.name}: {flag} {shown(asked)} found, expected one of {holds}{near(asked, names)}")
 
 
 def _own_ids(table: Table) -> Column | None:

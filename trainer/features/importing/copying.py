@@ -11,6 +11,7 @@ import torch
 from ....core.errors import InputError
 from ....core.progress import progress
 from ..images.samples import SPLITS
+from ..row_hashes import copies_told, row_hashes
 from ..storage import Sink
 from .choosing import Chosen
 from .rows import Rows
@@ -27,6 +28,7 @@ class Statistics:
     def __init__(self) -> None:
         self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
         self._hashes: dict[str, Any] = {}
+        self._rows_hashes: list[Array] = []
 
     def widen(self, low: float, high: float) -> None:
         """Take note of the smallest and largest value of some rows."""
@@ -37,6 +39,14 @@ class Statistics:
         self._norms += float(torch.linalg.vector_norm(block.float(), dim=1).double().sum())
         self._rows += len(block)
         self._hashes.setdefault(split, hashlib.sha256()).update(block.numpy().data)
+
+    def keep(self, block: Array) -> None:
+        """Take note of what rows ``(n, D)`` are, in the order of the source; those of zeros are not copies."""
+        self._rows_hashes.append(np.where(block.any(axis=1), row_hashes(block), np.uint64(0)))
+
+    def copies(self, rows: Rows) -> list[str]:
+        """What a person should know of rows that are equal."""
+        return copies_told(np.concatenate(self._rows_hashes), rows.splits, rows.labels)
 
     @property
     def sha256(self) -> dict[str, str]:
@@ -72,8 +82,9 @@ def copy_features(
                 stored = values.to(getattr(torch, dtype))
                 low, high = (float(bound) for bound in torch.aminmax(stored))
                 if not (math.isfinite(low) and math.isfinite(high)):
-                    _check(values, stored, f"{one.table.name}: {one.features.name}", start - first, unusable)
+                    _check(values, stored, one, start - first, unusable)
                 statistics.widen(low, high)
+                statistics.keep(stored.numpy())
                 for split, part in _parts(stored, rows.splits[start : start + len(block)]):
                     sinks[split].append(part.numpy())
                     statistics.add(split, part)
@@ -100,12 +111,14 @@ def _values(block: Array, chosen: Chosen, first: int) -> torch.Tensor:
     return torch.from_numpy(np.array(block, order="C"))
 
 
-def _check(values: torch.Tensor, stored: torch.Tensor, where: str, first: int, unusable: bool) -> None:
-    bad = (~values.isfinite()).any(dim=1)
+def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: int, unusable: bool) -> None:
+    where, bad = f"{chosen.table.name}: {chosen.features.name}", (~values.isfinite()).any(dim=1)
     if bad.any() and not unusable:
-        raise InputError(
-            f"{where}: NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
-        )
+        row, column = (int(place) for place in (~values.isfinite()).nonzero()[0])
+        told = f"NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
+        if chosen.features.place is not None:
+            raise InputError(f"{chosen.features.place(first + row, column)} found, expected a finite number: {told}")
+        raise InputError(f"{where}: {told} (the first is {values[row, column]:g} in column {column})")
     lost = values.isfinite() & ~stored.isfinite()
     if not lost.any():
         return

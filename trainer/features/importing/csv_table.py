@@ -1,24 +1,32 @@
 """Tables of text with a column for every feature: ``f0;f1;...;label``."""
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from ....core.csv_file import Csv, csv_of
+from ....core.csv_file import Csv, Row, csv_of
 from ....core.errors import InputError
 from ....core.files import regular_file
+from ....core.printable import short, shown
 from ..arrow_stream import BAD_ARROW, damaged
 from .arrow_file import table_columns
-from .numbered_columns import NUMBERED
+from .numbered_columns import NUMBERED, Stacked
 from .table import Table, split_in
 
 # What is looked at to find separator, heading and the kinds of columns; what Arrow takes at a time.
 _HEAD_BYTES, _BLOCK_BYTES = 4 << 20, 16 << 20
 _NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
 _WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)")
+_PADDED = re.compile(r"[-+]?0\d")
+_DIGITS = len(str(2**63))
 
 
 def read_csv_table(path: Path) -> list[Table]:
@@ -30,9 +38,14 @@ def read_csv_table(path: Path) -> list[Table]:
         InputError: It is damaged, has no heading or rows of other lengths; the message names the line.
     """
     rows = _CsvRows(regular_file(path))
-    return [
-        Table(str(path), path.name, split_in(path.stem), table_columns(rows.schema, rows.rows, rows.batches, str(path)))
+    columns = [
+        replace(
+            column,
+            place=partial(rows.place, column.blocks.names if isinstance(column.blocks, Stacked) else [column.name]),
+        )
+        for column in table_columns(rows.schema, rows.rows, rows.batches, str(path))
     ]
+    return [Table(str(path), path.name, split_in(path.stem), columns)]
 
 
 class _CsvRows:
@@ -52,15 +65,18 @@ class _CsvRows:
         first = csv_of(text.replace("\r\n", "\n").replace("\r", "\n"), str(path), part=len(head) == _HEAD_BYTES)
         self.names = _names(first, path)
         cells = [[row.cells[place].strip() for row in first.rows[1:]] for place in range(len(self.names))]
+        self._lines = [row.line for row in first.rows[1:]]
+        self._separator = first.separator
         comma = first.separator != "," and _has(cells, ",") and not _has(cells, ".")
+        types = self._types(cells)
         self._parse = pc.ParseOptions(delimiter=first.separator, newlines_in_values=True)
         self._read = pc.ReadOptions(
             block_size=_BLOCK_BYTES, use_threads=False, column_names=self.names, skip_rows_after_names=1
         )
         self._convert = pc.ConvertOptions(
-            column_types=_types(self.names, cells), decimal_point="," if comma else ".", strings_can_be_null=False
+            column_types=types, decimal_point="," if comma else ".", strings_can_be_null=False
         )
-        self.schema = pa.schema(self._convert.column_types)
+        self.schema = pa.schema(types)
         self.rows = sum(batch.num_rows for batch in self.batches(self.names[:1]))
 
     def batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -68,7 +84,66 @@ class _CsvRows:
         try:
             yield from pc.open_csv(self.path, self._read, self._parse, self._convert)
         except BAD_ARROW as error:
-            raise damaged(self.path, error) from None
+            raise self._misfit() or damaged(self.path, error) from None
+
+    def place(self, names: list[str], row: int, column: int = 0) -> str:
+        """Where a value stands, and its cell as it is written.
+
+        Args:
+            names: The columns of the file that make up a matrix, or the single one.
+            row: From 0, without the heading.
+            column: Of the matrix.
+        """
+        found = next(islice(self._cells(), row, None))
+        return f"{self.path}: line {found.line}: {short(names[column])}: {shown(self._cell(found, names[column]))}"
+
+    def _cells(self) -> Iterator[Row]:
+        """The rows under the heading once more, now as text."""
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            reader = csv.reader(file, delimiter=self._separator)
+            yield from islice((Row(reader.line_num, cells) for cells in reader if cells), 1, None)
+
+    def _cell(self, row: Row, name: str) -> str:
+        return row.cells[self.names.index(name)].strip()
+
+    def _misfit(self) -> InputError | None:
+        """The first cell that is not of its column's type, which the first rows decide."""
+        typed = list(zip(self.schema.names, self.schema.types, strict=True))
+        for row in self._cells():
+            if len(row.cells) != len(typed):
+                found = f"{len(row.cells)} columns, expected {len(typed)} as in the heading"
+                return InputError(f"{self.path}: line {row.line}: {found}")
+            for cell, (name, kind) in zip(map(str.strip, row.cells), typed, strict=True):
+                if expected := _unfit(cell, kind):
+                    return self._wrong(row.line, name, cell, expected)
+        return None
+
+    def _wrong(self, line: int, name: str, cell: str, expected: str) -> InputError:
+        where = f"{self.path}: line {line}: {short(name)}"
+        return InputError(f"{where}: {shown(cell)} found, expected {expected} as in the other rows; correct this cell")
+
+    def _types(self, cells: list[list[str]]) -> dict[str, pa.DataType]:
+        """Whole numbers, numbers, or text; of numbered columns all are numbers where one is."""
+        types, runs = {}, dict[str, list[str]]()
+        for name, column in zip(self.names, cells, strict=True):
+            given = [cell for cell in column if cell]
+            whole = all(map(_WHOLE.fullmatch, given))
+            number = whole or (all(map(_NUMBER.fullmatch, given)) and not any(map(_PADDED.match, given)))
+            types[name] = pa.int64() if whole else pa.float64() if number else pa.string()
+            if match := NUMBERED.fullmatch(name):
+                runs.setdefault(match[1], []).append(name)
+                if not number:
+                    self._check_features(name, column)
+        for run in runs.values():
+            if pa.float64() in map(types.get, run):
+                types |= {name: pa.float64() for name in run if types[name] == pa.int64()}
+        return types
+
+    def _check_features(self, name: str, column: list[str]) -> None:
+        """Raise an `InputError` for the cell without which a column ``f7`` would hold numbers."""
+        wrong = [place for place, cell in enumerate(column) if cell and not _NUMBER.fullmatch(cell)]
+        if wrong and 2 * len(wrong) < len([cell for cell in column if cell]):
+            raise self._wrong(self._lines[wrong[0]], name, column[wrong[0]], "a number")
 
 
 def _names(table: Csv, path: Path) -> list[str]:
@@ -79,27 +154,22 @@ def _names(table: Csv, path: Path) -> list[str]:
         found = f"{fractions[0]} in it" if fractions else "no row below it"
         raise InputError(f"{path}: line {table.rows[0].line}: {found}, expected a heading such as f0, f1, label")
     names = [name or f"(column {place})" for place, name in enumerate(first, 1)]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise InputError(f"{path}: has the column {twice!r} twice; give every column a name of its own")
+        raise InputError(f"{path}: has the column {shown(twice)} twice; give every column a name of its own")
     return names
 
 
+def _unfit(cell: str, kind: pa.DataType) -> str:
+    """What was expected in place of a cell, or nothing where it is of its column's type."""
+    if not cell or kind == pa.string():
+        return ""
+    if kind == pa.float64():
+        return "" if _NUMBER.fullmatch(cell) else "a number"
+    if not _WHOLE.fullmatch(cell):
+        return "a whole number"
+    return "" if len(cell) < _DIGITS or -(2**63) <= int(cell[: 2 * _DIGITS]) < 2**63 else "a whole number of 64 bits"
+
+
 def _has(cells: list[list[str]], sign: str) -> bool:
-    return any(sign in cell for column in cells for cell in column if _NUMBER.fullmatch(cell))
-
-
-def _types(names: list[str], cells: list[list[str]]) -> dict[str, pa.DataType]:
-    """Whole numbers, numbers, or text; of numbered columns all are numbers where one is."""
-    types, real = {}, set()
-    for name, column in zip(names, cells, strict=True):
-        given = [cell for cell in column if cell]
-        whole = all(_WHOLE.fullmatch(cell) for cell in given)
-        number = whole or all(_NUMBER.fullmatch(cell) and not re.match(r"[-+]?0\d", cell) for cell in given)
-        types[name] = pa.int64() if whole else pa.float64() if number else pa.string()
-        if number and not whole and (match := NUMBERED.fullmatch(name)):
-            real.add(match[1])
-    for name in names:
-        if types[name] == pa.int64() and (match := NUMBERED.fullmatch(name)) and match[1] in real:
-            types[name] = pa.float64()
-    return types
+    return any(sign in cell and _NUMBER.fullmatch(cell) for column in cells for cell in column)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ....core.arguments import typed
 from ....core.environment import free_memory, versions
-from ....core.errors import InputError
+from ....core.errors import InputError, near
 from ....core.files import new_folder, read_json, sha256_json, write_json
+from ....core.printable import shown
 from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
@@ -134,7 +135,9 @@ class Maker:
         seed: int = SEED,
     ) -> None:
         if dtype not in (None, *DTYPES):
-            raise InputError(f"--dtype: {dtype!r} is not known; expected one of {', '.join(DTYPES)}")
+            raise InputError(
+                f"--dtype: {shown(dtype)} found, expected one of {', '.join(DTYPES)}{near(dtype or '', DTYPES)}"
+            )
         seed = plain(seed)
         if not is_number(seed) or not isinstance(seed, int) or not 0 <= seed < 2**63:
             raise InputError(f"--seed: {seed!r} found, expected a whole number from 0 to {2**63 - 1}")
@@ -225,6 +228,7 @@ class Maker:
             "imported": {
                 "files": self.files,
                 "columns": {one.table.name: one.names for one in self.chosen},
+                "equal_rows": statistics.copies(rows),
                 "not_read": list(dict.fromkeys(name for one in self.chosen for name in one.not_read)),
             },
             "class_names": rows.class_names,

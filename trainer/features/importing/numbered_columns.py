@@ -46,11 +46,11 @@ def _matrix(name: str, run: Sequence[Column], batches: Batches) -> Column:
     dtype = np.result_type(*(column.dtype for column in run))
     dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
     names = [column.name for column in run]
-    return Column(name, (run[0].shape[0], len(run)), str(dtype), _Stacked(names, dtype, batches))
+    return Column(name, (run[0].shape[0], len(run)), str(dtype), Stacked(names, dtype, batches))
 
 
 @dataclass(frozen=True)
-class _Stacked:
+class Stacked:
     """The rows of several columns side by side."""
 
     names: list[str]
@@ -58,6 +58,7 @@ class _Stacked:
     batches: Batches
 
     def __call__(self) -> Iterator[Array]:
+        """The rows, some at a time."""
         for batch in self.batches(self.names):
             step = block_rows(len(self.names), self.dtype.itemsize)
             for start in range(0, batch.num_rows, step):

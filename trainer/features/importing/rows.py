@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.errors import InputError
+from ....core.printable import short
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.splitting import divide
@@ -50,7 +51,10 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
     """
     labels_found = [
         Labels(
-            f"{one.table.name}: {one.labels.name}", one.labels.read(), one.labels.class_names or one.table.class_names
+            f"{one.table.name}: {short(one.labels.name)}",
+            one.labels.read(),
+            one.labels.class_names or one.table.class_names,
+            one.labels.place,
         )
         for one in chosen
     ]
@@ -139,7 +143,7 @@ def _doubts(rows: Rows) -> list[str]:
 
 
 def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
-    where = f"{chosen[0].table.name}: {chosen[0].labels.name}"
+    where = f"{chosen[0].table.name}: {short(chosen[0].labels.name)}"
     trained = np.unique(rows.labels[rows.splits == 0])
     if len(trained) < 2:
         only = ", ".join(rows.class_names[label] for label in trained)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import torch
 
 from ....core.errors import InputError
+from ....core.printable import short, shown
 from ..bounds import BLOCK_BYTES, check_memory
 from ..images.samples import listed, split_called
 
@@ -31,6 +32,7 @@ class Column:
         dtype: ``float16``, ``int64``, ``str``, ...; numpy's names where it has them.
         blocks: The rows in order, some at a time: numpy arrays, float32 where numpy lacks the dtype.
         class_names: The names of the classes, where the file itself says that the column holds indices into them.
+        place: From row and column to where a value stands in a file of text, and what is written there.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Column:
     dtype: str
     blocks: Callable[[], Iterable[Array]]
     class_names: list[str] | None = None
+    place: Callable[[int, int], str] | None = None
 
     @property
     def one_a_row(self) -> bool:
@@ -59,7 +62,7 @@ class Column:
         return np.concatenate(blocks).reshape(-1) if blocks else np.empty(0)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.dtype} ({', '.join(map(str, self.shape))})"
+        return f"{short(self.name)} {self.dtype} ({', '.join(map(str, self.shape))})"
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,35 @@ def to_numpy(block: Any) -> Array:
 
 
 def check_filled(name: str, tensor: torch.Tensor) -> None:
-    """Raise an `InputError` for a tensor without values (on ``meta``) or with rows of several lengths (nested)."""
+    """Raise an `InputError` for a tensor that is sparse, without values (``meta``), or of several lengths (nested)."""
+    if not tensor.is_nested and tensor.layout != torch.strided:
+        raise InputError(f"{name}: a sparse tensor found, expected a dense one; write it again as its .to_dense()")
     if tensor.is_nested or tensor.is_meta:
         found = "a nested tensor" if tensor.is_nested else "a tensor without values (device meta)"
         raise InputError(f"{name}: {found} found, expected a plain tensor with values; write it again as one")
+
+
+def array_of(name: str, values: Any) -> Array:
+    """Lists, arrays and what else numpy takes for one.
+
+    Raises:
+        InputError: None, rows of several lengths, or text among numbers, which numpy would take for text.
+    """
+    if isinstance(values, list | tuple):
+        kinds = [isinstance(value, str) for value in values]
+        if any(kinds) and not all(kinds):
+            row = kinds.index(not kinds[0])
+            raise InputError(
+                f"{name}: {shown(values[0])} in row 0 and {shown(values[row])} in row {row}, expected numbers or text, "
+                "not both"
+            )
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name}: no array can be made of it ({error}); give rows of one length") from None
+    if values is None or array.dtype.kind == "V":
+        raise InputError(f"{name}: {shown(values)} found, expected an array or a list")
+    return array
 
 
 def dtype_name(dtype: "np.dtype[Any]") -> str:

@@ -12,14 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from ....core.archive import checked_archive, is_archive
 from ....core.bounded_file import ToItsEnd
 from ....core.errors import InputError
 from ..bounds import check_unpacked
-from .table import Array, Column, Table, by_split, check_filled, dtype_name, slices
+from .table import Array, Column, Table, array_of, by_split, check_filled, dtype_name, slices
 
 _MOST_LEAVES = 10_000
 SAFE_WAY = (
@@ -78,7 +77,7 @@ def _load(path: Path) -> Any:
         checked_archive(path)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Detected pickle protocol")  # the error says more
+            warnings.simplefilter("ignore")  # the errors say more
             if mapped:
                 return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
             with ToItsEnd(path) as file:
@@ -89,9 +88,16 @@ def _load(path: Path) -> Any:
         raise InputError(
             f"{path}: holds pickled objects other than tensors (numpy arrays count), which could run code; {SAFE_WAY}"
         ) from None
+    except RuntimeError as error:
+        if "TorchScript" in str(error):
+            raise InputError(f"{path}: is a TorchScript module, expected a dictionary of tensors; {SAFE_WAY}") from None
+        raise InputError(f"{path}: damaged or not a file of torch.save ({_first_line(error)}); get it again") from None
     except Exception as error:  # noqa: BLE001 - of a damaged pickle torch raises whatever its instructions meet
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path}: damaged or not a file of torch.save ({reason}); get it again") from None
+        raise InputError(f"{path}: damaged or not a file of torch.save ({_first_line(error)}); get it again") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -152,5 +158,5 @@ def _column(name: str, value: Any) -> Column:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         return Column(name, tuple(value.shape), dtype, partial(slices, value))
-    array: Array = np.asarray(value)
+    array: Array = array_of(name, value)
     return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

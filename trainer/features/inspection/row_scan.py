@@ -10,6 +10,7 @@ import xxhash
 
 from ....core.progress import progress
 from ..columns import Columns
+from ..row_hashes import row_hashes
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 8 << 20
@@ -88,7 +89,7 @@ def scan(columns: Columns, name: str, limits: Array) -> Scan:
         for rows in _blocks(features):
             block = np.ascontiguousarray(features[rows])
             digest.update(block.data)
-            hashes[rows] = _hashes(block)
+            hashes[rows] = row_hashes(block)
             values = torch.from_numpy(block).float()
             norms[rows] = torch.linalg.vector_norm(values, dim=1).numpy()
             odd = np.flatnonzero(~(norms[rows] <= limits.min()))  # NaN among them
@@ -107,7 +108,3 @@ def scan(columns: Columns, name: str, limits: Array) -> Scan:
 def _blocks(features: Array) -> Iterator[slice]:
     step = max(1, _BLOCK_BYTES // max(1, features.itemsize * features.shape[1]))
     yield from (slice(start, start + step) for start in range(0, len(features), step))
-
-
-def _hashes(block: Array) -> list[int]:
-    return [xxhash.xxh3_64_intdigest(row.data) for row in block]

@@ -116,9 +116,9 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
     refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*`features_column`", "a.npz")
     refused(r"labels: fine int64 \(40\), coarse .*`labels_column`", "a.npz", features_column="clip")
-    refused(r"`features_column` vit is not there, expected one of clip, dino", "a.npz", features_column="vit")
+    refused(r"`features_column` 'vit' found, expected one of clip, dino", "a.npz", features_column="vit")
     names = {"features_column": "dino", "labels_column": "coarse"}
-    refused("`group_column` place is not there", "a.npz", **names, group_column="place")
+    refused("`group_column` 'place' found", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
     assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
 
@@ -297,7 +297,7 @@ def test_class_names_that_differ_between_splits():
 
 def test_options_that_cannot_be():
     write("x.npz")
-    refused("dtype: 'int8' is not known; expected one of float16, float32", "x.npz", dtype="int8")
+    refused("dtype: 'int8' found, expected one of float16, float32", "x.npz", dtype="int8")
     refused("held_out_share: 0.7 found, expected a share above 0 and below 0.5", "x.npz", held_out_share=0.7)
     import_features(["x.npz"], out="set")
     with pytest.raises(InputError, match="set: exists already; choose another `out` or pass `overwrite`"):

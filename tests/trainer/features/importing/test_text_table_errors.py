@@ -1,0 +1,120 @@
+"""Cells of CSV files that cannot be read are told with line, column and value."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from headsmith import FeatureSet, import_features, inspect_features
+from headsmith.core.errors import InputError
+from headsmith.trainer.features.importing import csv_table
+from headsmith.trainer.features.importing.csv_table import read_csv_table
+
+HEADING = "f0,f1,f2,label"
+ROWS = [f"{i * 0.5},{i % 7 + 0.25},{-i * 0.125},{i % 3}" for i in range(60)]
+
+
+def table(tmp_path, place, row, heading=HEADING):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([heading, *ROWS[:place], row, *ROWS[place:]]) + "\n", encoding="utf-8")
+    return path
+
+
+BAD = [
+    ("0.1,abc,0.3,1", "f1: 'abc' found, expected a number"),
+    ("0.1,,0.3,1", "f1: '' found, expected a finite number"),
+    ("0.1,nan,0.3,1", "f1: 'nan' found, expected a finite number"),
+    ("1e999,0.2,0.3,1", "f0: '1e999' found, expected a finite number"),
+    ("0.1,0.2,0.3,", "label: '' found, expected a whole number or text"),
+    ("0.1,0.2,0.3,1.5", "label: '1.5' found, expected a whole number or text"),
+    ("0.1,0.2,0.3,-1", "label: '-1' found, expected 0 or more"),
+    ("0.1,0.2,0.3," + "9" * 5000, "label: '999[9…]+' found, expected a whole number of 64 bits"),
+    ("0.1,0.2,0.3", "3 columns, expected 4"),
+    ('0.1,"0.2', "cannot be read as a row"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), BAD)
+def test_a_cell_is_told_with_line_and_column(row, message, tmp_path):
+    with pytest.raises(InputError, match=rf"x\.csv: line \d+: {message}") as excinfo:
+        import_features(table(tmp_path, 20, row), out=tmp_path / "set")
+    if "cannot be read" not in message:
+        assert ": line 22: " in str(excinfo.value)
+    assert len(str(excinfo.value)) < 500 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize(("row", "message"), [*BAD[:4], ("0.1,0.2,0.3,cat", "label: 'cat' found, expected a whole")])
+def test_so_it_is_behind_the_rows_that_decide_the_types(row, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_table, "_HEAD_BYTES", 200)
+    with pytest.raises(InputError, match=rf"x\.csv: line 42: {message}"):
+        import_features(table(tmp_path, 40, row), out=tmp_path / "set")
+
+
+def test_blank_lines_and_quoted_line_breaks_count(tmp_path):
+    path = table(tmp_path, 20, '\n"0.1","abc\n","0.3",1')
+    with pytest.raises(InputError, match=r"line 24: f1: 'abc' found"):
+        import_features(path, out=tmp_path / "set")
+
+
+def test_long_names_and_values_are_cut(tmp_path):
+    path = table(tmp_path, 3, "0.1,0.2,0.3,1", HEADING.replace("f1", "f" * 5000 + "1"))
+    with pytest.raises(InputError) as excinfo:
+        import_features(path, out=tmp_path / "set", labels_column="lable")
+    assert len(str(excinfo.value)) < 600 + len(str(tmp_path))
+
+
+def test_a_misspelt_column_gets_the_nearest_name(tmp_path):
+    with pytest.raises(InputError, match=r"`labels_column` 'lable' found, expected one of label; did you mean label\?"):
+        import_features(table(tmp_path, 3, ROWS[0]), out=tmp_path / "set", labels_column="lable")
+
+
+def test_twenty_thousand_columns(tmp_path):
+    """Values as Python's own reader has them; what is quadratic in the columns would take a minute."""
+    values = np.random.default_rng(0).normal(size=(12, 20_000)).round(3)
+    path = tmp_path / "wide.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"f{place}" for place in range(20_000)), "label"])
+        writer.writerows([*row, place % 3] for place, row in enumerate(values.tolist()))
+    [read] = read_csv_table(path)
+    assert [(column.name, column.shape) for column in read.columns] == [("f*", (12, 20_000)), ("label", (12,))]
+    np.testing.assert_array_equal(np.concatenate(list(read.columns[0].blocks())), values)
+
+
+def test_rows_that_are_equal_are_told(tmp_path):
+    path = tmp_path / "x.csv"
+    torn = [row[:-1] + str((int(row[-1]) + 1) % 3) for row in ROWS[10:13]]
+    path.write_text("\n".join([HEADING, *ROWS, *ROWS[:5], *torn]) + "\n")
+    made = import_features(path, out=tmp_path / "set")
+    [note] = made.manifest["imported"]["equal_rows"]
+    assert note.startswith("16 rows are equal to another row, ")
+    assert "6 of them to a row of another class" in note
+    assert note.endswith("see `headsmith inspect`")
+    assert inspect_features(made).problems
+
+
+def test_rows_that_differ_and_rows_of_zeros_are_no_copies(tmp_path):
+    features = np.random.default_rng(0).normal(size=(60, 3))
+    features[:3] = 0
+    assert FeatureSet.from_arrays(features, np.arange(60) % 3).manifest["imported"]["equal_rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, "a", 1.5] * 20, "labels: 0 in row 0 and 'a' in row 1, expected numbers or text, not both"),
+        (["a", "b", 2] * 20, "labels: 'a' in row 0 and 2 in row 2, expected numbers or text, not both"),
+        (np.array([0, "a", 1.5] * 20, object), "labels is 'a' in row 1"),
+        ([0, 1, None] * 20, "labels is None in row 2"),
+        ([[0], [1, 2]] * 30, "labels: no array can be made of it"),
+        (None, "labels: None found, expected an array"),
+    ],
+)
+def test_labels_of_several_kinds(labels, message):
+    with pytest.raises(InputError, match=message):
+        FeatureSet.from_arrays(np.eye(60, 3), labels)
+
+
+def test_whole_numbers_as_objects_are_labels():
+    made = FeatureSet.from_arrays(np.random.default_rng(0).normal(size=(60, 3)), np.array([5, 7, 9] * 20, object))
+    assert made.class_names == ["5", "7", "9"]
