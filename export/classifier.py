@@ -144,17 +144,16 @@ class Classifier(nn.Module):
 
 def answer(logits: Tensor, *, probabilities: bool = False) -> Answer:
     """What a classifier says, given its logits ``(N, C)``."""
-    top, indices = _top(logits, min(TOP_K, logits.shape[1]))
-    scores = torch.exp(top - torch.logsumexp(logits, dim=-1, keepdim=True))
-    return Answer(logits, scores, indices, torch.softmax(logits, dim=-1) if probabilities else None)
+    indices = _top(logits, min(TOP_K, logits.shape[1]))
+    softmax = torch.softmax(logits, dim=-1)
+    return Answer(logits, softmax.gather(-1, indices), indices, softmax if probabilities else None)
 
 
-def _top(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
+def _top(logits: Tensor, k: int) -> Tensor:
+    """The k best classes: ONNX TopK puts the lower index first among equals, torch.topk promises no order."""
     if torch.onnx.is_in_onnx_export():
-        return torch.topk(logits, k, dim=-1)
-    values, indices = torch.sort(logits, dim=-1, descending=True, stable=True)
-    return values[:, :k], indices[:, :k]
+        return torch.topk(logits, k, dim=-1).indices
+    return torch.sort(logits, dim=-1, descending=True, stable=True).indices[:, :k]
 
 
 class Graph(nn.Module):

@@ -25,19 +25,15 @@ def linear_graph(classifier: Classifier, opset: int) -> onnx.ModelProto:
     nodes = [
         helper.make_node("Gemm", [FEATURES, WEIGHT, BIAS], ["logits"], transB=1),
         helper.make_node("TopK", ["logits", "k"], ["top", "topk_indices"]),
-        helper.make_node("ReduceLogSumExp", ["logits", "classes"], ["logsumexp"]),
-        helper.make_node("Sub", ["top", "logsumexp"], ["topk_log_scores"]),
-        helper.make_node("Exp", ["topk_log_scores"], ["topk_scores"]),
+        helper.make_node("Softmax", ["logits"], ["probabilities"]),
+        helper.make_node("GatherElements", ["probabilities", "topk_indices"], ["topk_scores"], axis=-1),
     ]
-    if classifier.probabilities:
-        nodes.append(helper.make_node("Softmax", ["logits"], ["probabilities"]))
     for node in nodes:
         node.name = node.output[0]  # tools that convert a graph tell its nodes apart by name
     constants = {
         WEIGHT: head.get_parameter("weight").detach().numpy(),
         BIAS: head.get_parameter("bias").detach().numpy(),
         "k": np.array([k]),
-        "classes": np.array([-1]),
     }
     outputs = {
         "logits": (TensorProto.FLOAT, head.num_classes),

@@ -2,7 +2,6 @@
 
 import logging
 
-import onnx
 import onnx_ir as ir
 from onnxscript import version_converter
 
@@ -13,27 +12,25 @@ from ..classifier import Classifier
 PREFIX = "backbone."
 
 
-def splice_backbone(model: onnx.ModelProto, classifier: Classifier) -> onnx.ModelProto:
-    """Replace the placeholder of an ONNX backbone by its graph, brought to the operator set of the model.
+def splice_backbone(host: ir.Model, classifier: Classifier) -> None:
+    """Replace, in place, the placeholder of an ONNX backbone by its graph, brought to the operator set of the model.
 
     Args:
-        model: What the exporter wrote.
-        classifier: What it was written from; without an ONNX backbone the model is returned as it is.
+        host: What the exporter wrote.
+        classifier: What it was written from; without an ONNX backbone the model stays as it is.
 
     Raises:
         InputError: The graph has an operator that cannot be brought to that operator set.
     """
     networks = [module for module in classifier.modules() if isinstance(module, OnnxNetwork)]
     if not networks:
-        return model
-    host = ir.from_proto(model)
+        return
     part = _converted(networks[0].graph.clone(), host.opset_imports[""])
     for value in ir.convenience.create_value_mapping(part.graph, include_subgraphs=False).values():
         value.name = f"{PREFIX}{value.name}"
     for node in part.graph:
         node.name = f"{PREFIX}{node.name or node.outputs[0].name}"
     _insert(host, part)
-    return ir.to_proto(host)
 
 
 def _converted(part: ir.Model, opset: int) -> ir.Model:

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import onnx
+import onnx_ir as ir
 import torch
 
 from ..classifier import Classifier, Graph
 from ..errors import ExportError, UnsupportedOperatorError, cause
+from .older_forms import write_older_forms
 from .splicing import splice_backbone
 
 
@@ -44,7 +46,9 @@ def traced_graph(classifier: Classifier, input_name: str, opset: int) -> onnx.Mo
         raise UnsupportedOperatorError(f"ONNX export failed: {cause(error)}") from error
     if program is None:
         raise ExportError("ONNX export gave no program")
-    model = splice_backbone(program.model_proto, classifier)
+    splice_backbone(program.model, classifier)
+    write_older_forms(program.model)
+    model = ir.to_proto(program.model)
     _strip_traces(model.graph)
     return model
 

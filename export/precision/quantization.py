@@ -11,7 +11,7 @@ from ..runtime import Array
 from .calibration_feeds import Feeds
 from .network_part import network_part
 
-FLOAT_OPERATORS = ("LayerNormalization", "Softmax")
+FLOAT_OPERATORS = ("GlobalAveragePool", "LayerNormalization", "Softmax")
 MATRIX_PRODUCTS = ["Gemm", "MatMul"]
 
 

@@ -77,6 +77,11 @@ def test_any_batch_answers_as_the_module(written, suffix):
         np.testing.assert_array_equal(found.topk_indices, expected.topk_indices.numpy())
 
 
+def test_onnx_has_operators_that_opset_17_has(written):
+    nodes = onnx.load(written[2] / "model.onnx").graph.node
+    assert {node.op_type for node in nodes if onnx.defs.get_schema(node.op_type, 18).since_version > 17} == set()
+
+
 def test_onnx_says_what_it_is(written):
     _, about, folder = written
     model = onnx.load(folder / "model.onnx")

@@ -65,16 +65,55 @@ def replace(graph, output, kind, **attributes):
     old.CopyFrom(new)
 
 
+def last(graph, kind):
+    return [node for node in graph.node if node.op_type == kind][-1]
+
+
 def last_conv(graph):
-    return [node for node in graph.node if node.op_type == "Conv"][-1].input[1]
+    return last(graph, "Conv").input[1]
+
+
+def reader(graph, value):
+    """The one node that takes a value."""
+    (node,) = (node for node in graph.node if value in node.input)
+    return node
+
+
+def channels_first(graph):
+    return reader(graph, "pixel_values").output[0]
+
+
+def prepared(graph, kind):
+    """What a step between the pixels and the first convolution gives: a ``Mul``, then a ``Sub``, then a ``Div``."""
+    value = "pixel_values"
+    while (node := reader(graph, value)).op_type != kind:
+        value = node.output[0]
+    return node.output[0]
+
+
+def features(graph):
+    return maker(graph, "logits").input[0]
+
+
+def best_logits(graph):
+    return last(graph, "TopK").output[0]
+
+
+def apart(graph, output):
+    """Give an output a node of its own, so that damage to it damages no other output."""
+    inside = f"{output}_inside"
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [inside if name == output else name for name in names]
+    graph.node.append(helper.make_node("Identity", [inside], [output]))
 
 
 def simple(kind, value, amount):
-    """Add or multiply an output by a constant."""
+    """Add or multiply a value, an output or what ``value(graph)`` names, by a constant."""
 
     def damage(graph):
-        name = constant(graph, amount)
-        after(graph, value, lambda before: [helper.make_node(kind, [before, name], [value])])
+        name, found = constant(graph, amount), value if isinstance(value, str) else value(graph)
+        after(graph, found, lambda before: [helper.make_node(kind, [before, name], [found])])
 
     return damage
 
@@ -123,7 +162,7 @@ def first_row(graph, value):
     )
 
 
-for output in ("permute", "view", "logits", "topk_scores", "topk_indices", "probabilities"):
+for output in ("logits", "topk_scores", "topk_indices", "probabilities"):
     DAMAGES[f"{output} of the first row for all"] = lambda graph, output=output: first_row(graph, output)
 
 for index, amount in ((0, 0.01), (3, -0.01), (5, 0.001)):
@@ -131,6 +170,8 @@ for index, amount in ((0, 0.01), (3, -0.01), (5, 0.001)):
         graph, BIAS, at(index, lambda value: value + amount)
     )
 DAMAGES |= {
+    "pixels of the first row for all": lambda graph: first_row(graph, channels_first(graph)),
+    "features of the first row for all": lambda graph: first_row(graph, features(graph)),
     "all biases + 0.01": lambda graph: reweigh(graph, BIAS, lambda array: array + np.float32(0.01)),
     "one bias NaN": lambda graph: reweigh(graph, BIAS, at(2, np.nan)),
     "one weight of the head + 1 %": lambda graph: reweigh(graph, HEAD, at((1, 7), lambda value: value * 1.01)),
@@ -146,69 +187,67 @@ DAMAGES |= {
     "biases of two classes swapped": lambda graph: reweigh(graph, BIAS, lambda array: array[[0, 1, 2, 3, 5, 4]]),
     "logits times 1.001": simple("Mul", "logits", np.float32(1.001)),
     "logits + 1, which softmax does not see": simple("Add", "logits", np.float32(1.0)),
-    "features + 1e-3": simple("Add", "view", np.float32(1e-3)),
-    "features nearly beyond float32": simple("Mul", "view", np.float32(3e38)),
+    "features + 1e-3": simple("Add", features, np.float32(1e-3)),
+    "features nearly beyond float32": simple("Mul", features, np.float32(3e38)),
     "scores times 1.001": simple("Mul", "topk_scores", np.float32(1.001)),
     "probabilities times 1.001": simple("Mul", "probabilities", np.float32(1.001)),
     "indices + 1": simple("Add", "topk_indices", np.int64(1)),
     "indices that are no classes": simple("Add", "topk_indices", np.int64(100)),
-    "no ReLU behind the last block": lambda graph: (
-        replace(graph, "relu_11", "Identity") if len(maker(graph, "relu_11").input) == 1 else None
-    ),
+    "no ReLU behind the last block": lambda graph: replace(graph, last(graph, "Relu").output[0], "Identity"),
     "the largest in place of the mean": lambda graph: replace(
-        graph, "avg_pool2d_2", "MaxPool", kernel_shape=[2, 2], strides=[2, 2]
+        graph, last(graph, "AveragePool").output[0], "MaxPool", kernel_shape=[2, 2], strides=[2, 2]
     ),
-    "mean subtracted twice": lambda graph: replace(graph, "div", "Sub"),
-    "no mean": lambda graph: simple("Add", "sub_4", np.float32(0.5))(graph),
-    "another deviation": simple("Mul", "div", np.float32(0.5 / 0.226)),
-    "ImageNet's mean": simple("Add", "sub_4", np.array([0.015, 0.044, 0.094], np.float32).reshape(1, 3, 1, 1)),
-    "no scale": simple("Mul", "mul_8", np.float32(255)),
-    "height and width swapped": lambda graph: maker(graph, "permute").CopyFrom(
-        helper.make_node("Transpose", ["pixel_values"], ["permute"], perm=[0, 3, 2, 1])
+    "mean subtracted twice": lambda graph: replace(graph, prepared(graph, "Div"), "Sub"),
+    "no mean": simple("Add", lambda graph: prepared(graph, "Sub"), np.float32(0.5)),
+    "another deviation": simple("Mul", lambda graph: prepared(graph, "Div"), np.float32(0.5 / 0.226)),
+    "ImageNet's mean": simple(
+        "Add",
+        lambda graph: prepared(graph, "Sub"),
+        np.array([0.015, 0.044, 0.094], np.float32).reshape(1, 3, 1, 1),
     ),
-    "scores are logits": lambda graph: replace_input(graph, "topk_scores", "getitem_45"),
-    "scores without their exponential": lambda graph: replace(graph, "topk_scores", "Identity"),
-    "scores are sigmoids": lambda graph: replace_input(graph, "topk_scores", "getitem_45", kind="Sigmoid"),
-    "probabilities are sigmoids": lambda graph: replace(graph, "probabilities", "Sigmoid"),
-    "probabilities over the batch": lambda graph: replace(graph, "probabilities", "Softmax", axis=0),
-    "top-k of the smallest": lambda graph: (
-        maker(graph, "topk_indices").attribute.extend([helper.make_attribute("largest", 0)])
-        if not _drop(maker(graph, "topk_indices"), "largest")
-        else None
+    "no scale": simple("Mul", lambda graph: prepared(graph, "Mul"), np.float32(255)),
+    "height and width swapped": lambda graph: replace(graph, channels_first(graph), "Transpose", perm=[0, 3, 2, 1]),
+    "scores are logits": lambda graph: replace_input(graph, "topk_scores", best_logits(graph)),
+    "scores without their exponential": lambda graph: after(
+        graph, "topk_scores", lambda before: [helper.make_node("Log", [before], ["topk_scores"])]
     ),
+    "scores are sigmoids": lambda graph: replace_input(graph, "topk_scores", best_logits(graph), "Sigmoid"),
+    "probabilities are sigmoids": lambda graph: replace_input(graph, "probabilities", "logits", "Sigmoid"),
+    "probabilities over the batch": lambda graph: replace_input(graph, "probabilities", "logits", "Softmax", axis=0),
+    "top-k of the smallest": lambda graph: smallest(last(graph, "TopK")),
 }
 
 
-def _drop(node, name):
-    kept = [attribute for attribute in node.attribute if attribute.name != name]
+def smallest(node):
+    kept = [attribute for attribute in node.attribute if attribute.name != "largest"]
     del node.attribute[:]
-    node.attribute.extend(kept)
+    node.attribute.extend([*kept, helper.make_attribute("largest", 0)])
 
 
-def replace_input(graph, output, value, kind="Identity"):
+def replace_input(graph, output, value, kind="Identity", **attributes):
     node = maker(graph, output)
-    node.CopyFrom(helper.make_node(kind, [value], [output], name=f"{node.name}_damaged"))
+    node.CopyFrom(helper.make_node(kind, [value], [output], name=f"{node.name}_damaged", **attributes))
 
 
 @named("BGR")
 def bgr(graph):
-    order = constant(graph, np.array([2, 1, 0]))
-    after(graph, "permute", lambda before: [helper.make_node("Gather", [before, order], ["permute"], axis=1)])
+    order, value = constant(graph, np.array([2, 1, 0])), channels_first(graph)
+    after(graph, value, lambda before: [helper.make_node("Gather", [before, order], [value], axis=1)])
 
 
 @named("of equal logits the higher index first")
 def ties(graph):
-    backwards, last = constant(graph, np.arange(6)[::-1].copy()), constant(graph, np.int64(5))
-    node = maker(graph, "topk_indices")
-    place = list(graph.node).index(node)
+    backwards, highest = constant(graph, np.arange(6)[::-1].copy()), constant(graph, np.int64(5))
+    node = last(graph, "TopK")
+    place, indices = list(graph.node).index(node), node.output[1]
     graph.node.insert(place, helper.make_node("Gather", ["logits", backwards], ["turned"], axis=1))
     node.input[0], node.output[1] = "turned", "turned_indices"
-    graph.node.insert(place + 2, helper.make_node("Sub", [last, "turned_indices"], ["topk_indices"]))
+    graph.node.insert(place + 2, helper.make_node("Sub", [highest, "turned_indices"], [indices]))
 
 
 @named("k = 4")
 def fewer(graph):
-    reweigh(graph, maker(graph, "topk_indices").input[1], lambda array: array - 1)
+    reweigh(graph, last(graph, "TopK").input[1], lambda array: array - 1)
     for output in graph.output:
         if output.name.startswith("topk"):
             output.type.tensor_type.shape.dim[1].dim_value = 4
@@ -236,5 +275,7 @@ def damaged(content: bytes, name: str) -> bytes:
     """A file with one of `DAMAGES`."""
     model = onnx.load_from_string(content)
     del model.graph.value_info[:]
+    for output in ("topk_scores", "topk_indices", "probabilities"):
+        apart(model.graph, output)
     DAMAGES[name](model.graph)
     return model.SerializeToString()

@@ -9,7 +9,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from damage import DAMAGES, damaged
 
@@ -91,6 +93,16 @@ def retold(folder, change):
         preprocessing=about.preprocessing.to_dict(),
         preprocessing_sha256=about.preprocessing_sha256,
     )
+
+
+def test_every_damage_is_a_file_that_runs(bundle):
+    """A file that does not run is caught whatever was damaged."""
+    sound = (bundle.path / "model.onnx").read_bytes()
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), np.uint8)
+    for name in DAMAGES:
+        session = onnxruntime.InferenceSession(damaged(sound, name), providers=["CPUExecutionProvider"])
+        for n in (1, 2, 3):
+            assert [len(output) for output in session.run(None, {"pixel_values": pixels[:n]})] == [n] * 4
 
 
 def test_every_damage_is_caught(bundle, proof, tmp_path):
