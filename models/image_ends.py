@@ -9,7 +9,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 
-_BLOCK = 1 << 16
+_BLOCK, _MOST_BLOCKS = 1 << 16, 1 << 23  # a GIF of 1 GiB has half as many
 _PNG, _CRC_OF_IEND = b"\x89PNG\r\n\x1a\n", b"\xaeB`\x82"
 # Not a byte of coded data, a filler or a restart: ITU-T T.81, B.1.1.
 _MARKER = re.compile(rb"\xff([^\x00\x01\xff\xd0-\xd7])")
@@ -43,30 +43,34 @@ def _png(file: BinaryIO, _: Image.Image) -> None:
 
 
 def _ico(file: BinaryIO, image: Image.Image) -> None:
-    for entry in image.ico.entry:  # type: ignore[attr-defined]  # of PIL's IcoImageFile
-        file.seek(entry.offset)
-        content = file.read(entry.size)
-        if content.startswith(_PNG):
-            _png(io.BytesIO(content), image)
+    taken = image.ico.entry[0]  # type: ignore[attr-defined]  # of PIL's IcoImageFile, the largest first
+    file.seek(taken.offset)
+    content = file.read(taken.size)
+    if content.startswith(_PNG):
+        _png(io.BytesIO(content), image)
 
 
 def _gif(file: BinaryIO, _: Image.Image) -> None:
-    """The blocks of GIF89a, sections 17 to 27."""
+    """The blocks of GIF89a, sections 17 to 27; what is none is passed over, as PIL does."""
     _skip_colours(file, file.read(13)[10:11])
-    while (kind := file.read(1)) != b";":
-        if not kind:
+    inside = False  # a row of data blocks, which ends with an empty one
+    for _step in range(_MOST_BLOCKS):
+        byte = file.read(1)
+        if not byte:
             raise InputError("cut before its end (a GIF without its trailer)")
-        if kind == b"!":
+        if inside:
+            file.seek(byte[0], io.SEEK_CUR)
+            inside = byte != b"\0"
+        elif byte == b";":
+            return
+        elif byte == b"!":
             file.read(1)
-        elif kind == b",":
+            inside = True
+        elif byte == b",":
             _skip_colours(file, file.read(9)[8:9])
             file.read(1)
-        else:  # a filler, as PIL takes it
-            continue
-        while size := file.read(1):
-            if size == b"\0":
-                break
-            file.seek(size[0], io.SEEK_CUR)
+            inside = True
+    raise InputError(f"more than {_MOST_BLOCKS:,} blocks, expected the end of the GIF")
 
 
 def _skip_colours(file: BinaryIO, packed: bytes) -> None:
@@ -77,11 +81,15 @@ def _skip_colours(file: BinaryIO, packed: bytes) -> None:
 def _jpeg(file: BinaryIO, _: Image.Image) -> None:
     """The segments of ITU-T T.81, annex B, by their lengths, and the coded data between them."""
     file.seek(2)
-    while (marker := _next_marker(file)) != _EOI:
+    for _step in range(_MOST_BLOCKS):
+        marker = _next_marker(file)
+        if marker == _EOI:
+            return
         if marker in (None, _SOI):
             raise InputError("cut before its end (a JPEG without its EOI)")
         length = int.from_bytes(file.read(2), "big")
         file.seek(max(0, length - 2), io.SEEK_CUR)
+    raise InputError(f"more than {_MOST_BLOCKS:,} segments, expected the end of the JPEG")
 
 
 def _next_marker(file: BinaryIO) -> int | None:

@@ -29,6 +29,9 @@ options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
 session = onnxruntime.InferenceSession("model.onnx", options, providers=["CPUExecutionProvider"])
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
 image = np.fromfile("photo.jpg", dtype=np.uint8)
+content = image.tobytes()  # the decoder waits for ever for the rest of a cut JPEG, and ends the process on other files
+if not content.startswith(b"\\x89PNG") and not (content[:2] == b"\\xff\\xd8" and content[-2:] == b"\\xff\\xd9"):
+    raise SystemExit("photo.jpg: not a whole JPEG or PNG file")
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"pixel_values": image})
 print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
 

@@ -7,6 +7,7 @@ import pytest
 from image_files import saved
 from PIL import Image
 
+from headsmith.models import image_ends
 from headsmith.models.images import UnreadableImage, open_image
 
 LEVELS = np.random.default_rng(0).integers(0, 256, (40, 56, 3)).astype(np.uint8)
@@ -106,3 +107,14 @@ def test_a_thumbnail_is_not_taken_for_the_end():
     assert Image.open(io.BytesIO(content)).size == open_image(content, "whole").size
     with pytest.raises(UnreadableImage):
         open_image(content[: len(exif) + 2000].ljust(9 * len(content), b"\0"), "cut")
+
+
+def test_no_file_takes_for_ever(monkeypatch):
+    """Data blocks of one byte, segments of none, and icons of many entries."""
+    monkeypatch.setattr(image_ends, "_MOST_BLOCKS", 1000)
+    with pytest.raises(UnreadableImage, match="more than 1,000 blocks, expected the end of the GIF"):
+        open_image(FILES["GIF"][:-1] + b"!\xfe" + b"\1x" * 2000 + b"\0;", "blocks")
+    start = FILES["JPEG, progressive"].rindex(b"\xff\xda")
+    content = FILES["JPEG, progressive"]
+    with pytest.raises(UnreadableImage, match="more than 1,000 segments, expected the end of the JPEG"):
+        open_image(content[:start] + b"\xff\xfe\0\2" * 2000 + content[start:], "segments")

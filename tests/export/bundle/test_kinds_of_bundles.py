@@ -14,7 +14,7 @@ from PIL import ExifTags, Image
 
 from headsmith.evaluate.doubts import was_trained_on
 from headsmith.export import Bundle, export_classifier, verify
-from headsmith.export.bundle.card import snippet
+from headsmith.export.bundle.card import ENCODED_CODE, snippet
 from headsmith.export.proof.held_out import same_source
 from headsmith.models.images import open_image
 from headsmith.trainer.features.feature_set import FeatureSet
@@ -127,6 +127,17 @@ def test_the_code_of_the_readme_refuses_what_pil_would_read_wrongly(tiny_bundle,
     )
     code = f"import numpy as np\nfrom PIL import Image, ImageOps\n{code[code.index('image =') : code.index('logits')]}"
     with pytest.raises(SystemExit, match="convert it to RGB or RGBA first"):
+        exec(code, {})  # noqa: S102 - our own code
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"GIF89a", b"<html>", b"\xff\xd8\xff", b"\xff\xd8\xff\xe0 a JPEG that was cut"]
+)
+def test_the_code_for_encoded_images_refuses_what_its_decoder_does_not_survive(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photo.jpg").write_bytes(content)
+    code = f"import numpy as np\n{ENCODED_CODE[ENCODED_CODE.index('image =') : ENCODED_CODE.index('logits')]}"
+    with pytest.raises(SystemExit, match="not a whole JPEG or PNG file"):
         exec(code, {})  # noqa: S102 - our own code
 
 
