@@ -1,6 +1,5 @@
 """Right classes that stand in a file of their own, for images without class folders around them."""
 
-import json
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
 from ..core.files import regular_file
+from ..core.json_text import parse_json
 from ..core.text_file import read_lines, read_text
 from ..export.runtime import Array
 from ..models.class_names import imagenet_names
@@ -224,8 +224,8 @@ def _json_classes(path: Path) -> list[list[str]]:
     """A JSON list with a list of classes, texts or whole numbers, for each image."""
     expected = "expected a JSON list with a list of classes for each image"
     try:
-        lists = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        lists = parse_json(read_text(path))
+    except ValueError as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: {expected} ({error})") from None

@@ -10,6 +10,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
+from ..core.json_text import parse_json
 from ..core.structure import structured
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
@@ -186,12 +187,12 @@ class Metadata:
                 f"{where}: no headsmith metadata (labels, preprocessing); a recipe is never guessed, export it again"
             )
         try:
-            recipe = json.loads(values["preprocessing"])
+            recipe = parse_json(values["preprocessing"])
             found = cls(
-                labels=structured(json.loads(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
+                labels=structured(parse_json(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
                 input_format=values["input_format"],
                 preprocessing=None if recipe is None else Preprocessing.from_dict(recipe),
-                backbone=dict(structured(json.loads(values["backbone"]), Backbone, f"{where}: backbone", advice=AGAIN)),
+                backbone=dict(structured(parse_json(values["backbone"]), Backbone, f"{where}: backbone", advice=AGAIN)),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
                 resize=values.get("resize") == "True",
@@ -200,7 +201,7 @@ class Metadata:
             )
         except InputError:
             raise
-        except (KeyError, ValueError, RecursionError) as error:
+        except (KeyError, ValueError) as error:
             raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
         check_labels(found.labels, len(found.labels), where)
         expected = found._hashes()

@@ -1,7 +1,6 @@
 """An ONNX classifier, cut before its last layer, as a frozen backbone."""
 
 import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
+from ..core.json_text import parse_json
+from ..core.structure import structured
 from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.cutting import IMAGES
@@ -107,7 +108,7 @@ def onnx_source(
         f"input of {last.name}{', pooled' if last.pools else ''}",
         recipe,
         own if last.is_affine else nn.Sequential(own),  # and more than that
-        lambda: _labels(model),
+        lambda: _labels(model, where),
         identity,
         parameter_count(network.graph),
     )
@@ -136,7 +137,7 @@ def _own_recipe(model: ir.Model, where: str) -> Preprocessing:
             "YAML file and name it with --preprocessing"
         )
     try:
-        recipe = Preprocessing.from_dict(json.loads(metadata["preprocessing"]))
+        recipe = Preprocessing.from_dict(parse_json(metadata["preprocessing"]))
     except (KeyError, ValueError) as error:
         raise InputError(f"{where}: its own preprocessing is damaged ({error}); export it again") from None
     return replace(recipe, scale=1.0, mean=(0.0,) * 3, std=(1.0,) * 3, channel_order="rgb", layout=layout)
@@ -189,9 +190,17 @@ def _hash(graph: ir.Graph) -> str:
     return digest.hexdigest()
 
 
-def _labels(model: ir.Model) -> ClassNames | None:
+def _labels(model: ir.Model, where: str) -> ClassNames | None:
     labels = model.metadata_props.get("labels")
-    return None if labels is None else (tuple(json.loads(labels)),)
+    if labels is None:
+        return None
+    try:
+        found = structured(parse_json(labels), tuple[str, ...], f"{where}: labels", advice="export it again")
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{where}: its own labels are damaged ({error}); export it again") from None
+    return (found,)
 
 
 def _linear(weight: np.ndarray[Any, Any], bias: np.ndarray[Any, Any]) -> nn.Linear:

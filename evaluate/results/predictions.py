@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import new_file, regular_file
+from ...core.json_text import parse_json
 from ...core.printable import printable
 from ..metrics import RowScores
 
@@ -71,7 +72,7 @@ class Predictions:
         try:
             table = pq.read_table(pa.BufferReader(regular_file(path).read_bytes()))
             table.validate(full=True)
-            about = json.loads(table.schema.metadata[ABOUT])
+            about = parse_json(table.schema.metadata[ABOUT])
             scores = RowScores(
                 **{field: table[name].to_numpy() for name, field in PLAIN.items()},
                 **{name: _matrix(table[name]) for name in LISTS},

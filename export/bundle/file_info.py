@@ -1,6 +1,5 @@
 """What an exported file, or any ONNX file, says of itself."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import sha256_file
+from ...core.json_text import parse_json
 from ..formats.formats import open_model
 from .bundle import MANIFEST, Bundle
 
@@ -68,7 +68,7 @@ def _decoded(strings: dict[str, str]) -> dict[str, Any]:
 def _parsed(text: str) -> Any:
     """A list or an object as such, any other text as it is."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):  # too long a number, or too deep
+        value = parse_json(text)
+    except ValueError:  # too long a number, or too deep
         return text
     return value if isinstance(value, list | dict) else text

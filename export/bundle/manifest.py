@@ -16,6 +16,7 @@ from ..origin import features_origin, portable
 from ..precision.gates import GateReport
 from ..proof.held_out import HeldOut
 from ..proof.proof import Proof
+from ..proof.stated import input_shape
 from ..temperature import Calibration
 from .bundle import FORMAT, FORMAT_VERSION
 
@@ -57,7 +58,7 @@ def bundle_manifest(
             "name": metadata.input_name,
             "format": metadata.input_format,
             "dtype": "float16" if half_input and kind == "float32" else kind,
-            "shape": _input_shape(metadata, shape),
+            "shape": input_shape(metadata, shape),
             "resize": metadata.resize,
         },
         "outputs": classifier.outputs,
@@ -94,12 +95,6 @@ def bundle_manifest(
 
 def _placeless(gate: dict[str, Any]) -> dict[str, Any]:
     return gate | {key: portable(gate[key]) for key in ("data",) if key in gate}
-
-
-def _input_shape(metadata: Metadata, shape: tuple[int, ...]) -> list[str | int]:
-    if metadata.encoded:
-        return ["bytes"]
-    return ["batch", "height", "width", 3] if metadata.resize else ["batch", *shape]
 
 
 def parity_record(

@@ -1,5 +1,6 @@
 """From a bundle to the Hugging Face hub, through its own client."""
 
+import glob
 import re
 import shutil
 import tempfile
@@ -67,7 +68,8 @@ def _files_there(api: "HfApi", repo: str) -> list[str]:
     """The files of the bundle that the repository holds, if it holds one."""
     if not api.file_exists(repo, MANIFEST):
         return []
-    return list(read_json(api.hf_hub_download(repo, MANIFEST)).get("files", {}))
+    files = read_json(api.hf_hub_download(repo, MANIFEST)).get("files")
+    return [glob.escape(name) for name in files] if isinstance(files, dict) else []
 
 
 def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict
 
 import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import DamagedFileError, InputError
+from ...core.json_text import parse_json
 from ...core.safetensors_bytes import in_order
-from ..metadata import Metadata
+from ...core.structure import structured
+from ..metadata import AGAIN, Metadata
 from ..runtime import Array
 from .held_out import Batch
 
@@ -22,6 +24,11 @@ REFERENCE = "reference.safetensors"
 PYTHON = "python"
 ROWS, STORED, STORED_BYTES = 256, 8, 8_000_000
 METADATA, BY_ID = "headsmith.reference", "headsmith"
+
+
+class _Rows(TypedDict):
+    ids: list[str]
+    digests: list[str]
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Reference:
         try:
             with safe_open(path, framework="np") as file:
                 about = file.metadata() or {}
-                ids, digests, row_of = _rows(about)
+                ids, digests, row_of = _rows(about, str(path))
                 metadata = Metadata.from_strings(about, str(path)) if METADATA in about else None
             tensors = safetensors.numpy.load_file(path)
             parts: dict[str, dict[str, Array]] = {"answers": {}, "inputs": {}, "made_up": {}}
@@ -90,6 +97,8 @@ class Reference:
             inputs = {row_of[key]: values for key, values in parts["inputs"].items()}
             count = len(parts["answers"][PYTHON])
             made_up = parts["made_up"] or {"inputs": np.empty(0), PYTHON: np.empty(0)}
+        except InputError:
+            raise
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path}: damaged ({error}); export the bundle again") from None
         if len(ids) != count:
@@ -100,12 +109,13 @@ class Reference:
         return cls(ids, digests, parts["answers"], inputs, made_up.pop("inputs"), made_up, metadata)
 
 
-def _rows(metadata: Mapping[str, str]) -> tuple[list[str], list[str], dict[str, int]]:
+def _rows(metadata: Mapping[str, str], where: str) -> tuple[list[str], list[str], dict[str, int]]:
     """Ids and digests of the rows, and the row of each name that an input is stored under."""
     if METADATA in metadata:
-        known = json.loads(metadata[METADATA])
+        known = structured(parse_json(metadata[METADATA]), _Rows, f"{where}: {METADATA}", advice=AGAIN)
         return known["ids"], known["digests"], {str(row): row for row in range(len(known["ids"]))}
-    by_id: dict[str, str] = json.loads(metadata[BY_ID])  # as it was written before several inputs could share an id
+    # As it was written before several inputs could share an id.
+    by_id = structured(parse_json(metadata[BY_ID]), dict[str, str], f"{where}: {BY_ID}", advice=AGAIN)
     return [*by_id], [*by_id.values()], {sample: row for row, sample in enumerate(by_id)}
 
 

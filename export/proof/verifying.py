@@ -21,6 +21,7 @@ from .made_up import made_up_inputs
 from .parity import Parity, ParityReport
 from .reference import Reference, digest
 from .running import answer_to, batches_of, check_metadata, run_file, try_ties
+from .stated import check_stated
 
 # Shares of the largest logit: what no float32 file may differ by, and no file in lower precision from itself.
 MOST, MOST_LOWER = 1e-2, 0.25
@@ -120,6 +121,8 @@ def verify(
         ids, places = [batch.ids[row] for row in same], [reference.rows[keys[row]] for row in same]
         for name, model in models.items() if same else ():
             expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
+            one = batch.inputs[same[:1]]
+            check_stated(bundle.manifest, model, one, run_file(name, model, one))
             _compare(name, parities[name], ids, expected, batch.inputs[same], model)
         compared += len(same)
     for name, model in models.items():

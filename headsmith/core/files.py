@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .json_text import parse_json
 from .leftovers import temporary, tidy
 
 # A full disk, a quota, a limit on the size of files.
@@ -190,10 +191,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
         InputError: The file is missing, is not JSON, or does not hold an object.
     """
     try:
-        value = json.loads(regular_file(path).read_text(encoding="utf-8"))
+        value = parse_json(regular_file(path).read_text(encoding="utf-8"))
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a JSON {type(value).__name__}, expected an object")

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 
 from ...core.errors import InputError
 from ...core.files import new_file
+from ...core.json_text import parse_json
 from .cosine import Cosine
 from .head import Head
 from .linear import Linear
@@ -74,7 +75,7 @@ def load_head(path: str | Path) -> Head:
     if METADATA not in metadata:
         raise InputError(f"{path}: metadata {sorted(metadata)}, expected {METADATA!r}; not a head of headsmith's")
     try:
-        shape = json.loads(metadata[METADATA])
+        shape = parse_json(metadata[METADATA])
         options = shape.pop("options", {})
         head = build_head(**shape, **options)
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError, MemoryError) as error:

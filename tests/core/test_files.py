@@ -100,3 +100,13 @@ def test_a_full_disk_is_told_with_what_was_being_made(tmp_path, make, number, na
         raise OSError(number, os.strerror(number))
     assert error.value.filename == (str(tmp_path / "out") if named else None)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "text", ['{"k": 1, "k": 5}', '{"a": {"k": 1, "b": 2, "k": 1}}', '[{"k": 1, "k": 1}]', '{"a": ' * 9000, "9" * 5000]
+)
+def test_json_that_readers_would_take_differently(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(InputError, match=r"x\.json: not valid JSON") as error:
+        read_json(tmp_path / "x.json")
+    assert ("'k' stands twice" in str(error.value)) == ('"k"' in text)

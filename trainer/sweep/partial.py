@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ...core.environment import versions
-from ...core.errors import InputError, keeping
+from ...core.errors import DamagedFileError, InputError, keeping
 from ...core.files import new_folder, only_writer, read_json, sha256_json, write_json
+from ...core.structure import structured
 from ...models.heads import save_head
 from ..config import TrainConfig
 from ..fitting import Fitted
@@ -15,6 +16,24 @@ from .banks import Trained
 from .grid import Point, spelt_out
 
 RECORD = "bank.json"
+
+
+class _Row(TypedDict):
+    """A head, as `Trained` has it."""
+
+    config: dict[str, Any]
+    best: dict[str, Any]
+    history: list[dict[str, Any]]
+    val: dict[str, float]
+    seconds: float
+    diverged: bool
+    placement: str
+    device: str
+    start: dict[str, Any]
+
+
+class _Bank(TypedDict):
+    heads: list[_Row]
 
 
 class Partial:
@@ -79,12 +98,26 @@ def write_bank(path: Path, fitted: Sequence[Fitted]) -> None:
 
 
 def read_bank(path: Path, bank: Sequence[Point], number: int) -> list[Trained]:
-    """The heads of a finished bank, the ``number``-th of the sweep."""
-    rows = read_json(path / RECORD)["heads"]
-    return [
-        Trained(point, number, path / f"{place:04d}.safetensors", TrainConfig(**row.pop("config")), **row)
-        for place, (point, row) in enumerate(zip(bank, rows, strict=True))
-    ]
+    """The heads of a finished bank, the ``number``-th of the sweep.
+
+    Raises:
+        DamagedFileError: Its record is not what `write_bank` wrote for these heads.
+    """
+    again = f"delete {path} and sweep again"
+    rows = structured(read_json(path / RECORD), _Bank, str(path / RECORD), advice=again)["heads"]
+    if len(rows) != len(bank):
+        raise DamagedFileError(f"{path / RECORD}: heads: found {len(rows)}, expected {len(bank)}; {again}")
+    heads = []
+    for place, (point, row) in enumerate(zip(bank, rows, strict=True)):
+        own = {name: row[name] for name in _Row.__annotations__ if name != "config"}
+        if not {"n", "loss", "top1", "top5", "score"} <= row["val"].keys():
+            raise DamagedFileError(f"{path / RECORD}: heads[{place}].val: scores are missing; {again}")
+        try:
+            config = TrainConfig(**row["config"])
+        except InputError as error:
+            raise DamagedFileError(f"{path / RECORD}: heads[{place}].config.{error}; {again}") from None
+        heads.append(Trained(point, number, path / f"{place:04d}.safetensors", config, **own))
+    return heads
 
 
 def _row(fitted: Fitted) -> dict[str, Any]:

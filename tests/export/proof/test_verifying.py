@@ -342,3 +342,25 @@ def test_what_a_bundle_carries_is_bounded(tmp_path):
     assert reference.answers["python"][:, 0].tolist() == [float(name) for name in reference.ids]
     assert 1 < len(reference.inputs) <= 8
     assert sum(values.nbytes for values in reference.inputs.values()) <= 8_000_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("k", 3),
+        ("k", "5"),
+        ("outputs", ["logits", "topk_scores"]),
+        ("outputs", ["logits", "topk_scores", "topk_indices", "probabilities"]),
+        ("input.name", "pixels"),
+        ("input.dtype", "uint8"),
+        ("input.shape", ["batch", 3, 64, 64]),
+        ("head.kind", "cosine"),
+    ],
+)
+def test_a_manifest_that_was_edited_by_hand(copy, field, value):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    outer, _, inner = field.partition(".")
+    (manifest[outer] if inner else manifest)[inner or outer] = value
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=rf"model\.onnx: has {field} .*, manifest.json says .*: edited by hand"):
+        verify(copy)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,9 @@ import torch
 
 from ....core.errors import InputError
 from ....core.files import new_file, read_json, write_json
+from ....core.json_text import parse_json
+from ....core.structure import structured
+from ..arrow_stream import ArrowStream
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS
 from .request import differences, fingerprint
@@ -21,6 +24,22 @@ SHARD_ROWS = 512
 SHARD_COLUMNS = ["id", "label", "picture", "features"]
 REQUEST = "request.json"
 _DTYPES = {torch.float16: pa.float16(), torch.float32: pa.float32()}
+
+
+class _LeftOut(TypedDict):
+    id: str
+    reason: str
+
+
+class _Notes(TypedDict):
+    """What a shard's file says of itself."""
+
+    images: int
+    unreadable: list[_LeftOut]
+    began: float
+    seconds: float
+    request: str
+    remarks: NotRequired[dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -184,17 +203,23 @@ def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, An
     Raises:
         InputError: It does not, is damaged, or belongs to another request.
     """
+    again = "delete it and run the command again"
     try:
-        table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-        notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
-        unreadable, began, seconds, made_for = (notes[key] for key in ("unreadable", "began", "seconds", "request"))
-        count = int(notes["images"])
-    except (pa.ArrowInvalid, OSError, KeyError, AttributeError, ValueError) as error:
-        raise InputError(f"{path}: damaged ({error}); delete it and run the command again") from error
+        rows = ArrowStream(path)
+        table = pa.Table.from_batches(list(rows.batches()), rows.schema)
+        found = {
+            key.decode(errors="replace"): parse_json(value) for key, value in (table.schema.metadata or {}).items()
+        }
+    except ValueError as error:
+        raise InputError(f"{str(error).removesuffix('; get it again')}; {again}") from None
+    notes = structured(found, _Notes, str(path), advice=again)
+    if table.schema.names != list(SHARD_COLUMNS):
+        raise InputError(f"{path}: columns are {table.schema.names}, expected {list(SHARD_COLUMNS)}; {again}")
+    unreadable, count = notes["unreadable"], notes["images"]
     left_out = {entry["id"] for entry in unreadable}
     names = [images.samples[index].id for index in shard.indices[:count]]
     expected = [name for name in names if name not in left_out for _ in range(shard.views)]
     complete = count == len(shard.indices) or not whole
-    if not complete or table["id"].to_pylist() != expected or made_for != fingerprint(request):
+    if not complete or table["id"].to_pylist() != expected or notes["request"] != fingerprint(request):
         raise InputError(f"{path}: holds other images than expected; delete it and run the command again")
-    return ShardRows(table, unreadable, began, seconds, count, notes.get("remarks", {}))
+    return ShardRows(table, unreadable, notes["began"], notes["seconds"], count, notes.get("remarks", {}))

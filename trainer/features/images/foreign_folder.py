@@ -4,7 +4,6 @@
 functions of pyarrow as types of columns. So what it reads of a folder is chosen here, and checked.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from ....core.errors import InputError
 from ....core.files import read_json, regular_file
+from ....core.json_text import parse_json
 from ....core.structure import structured
 from ..arrow_stream import ArrowStream
 from ..parquet_growth import checked_parquet
@@ -133,8 +133,8 @@ def _check_schema(schema: pa.Schema, path: Path) -> None:
     if noted is None:
         return
     try:
-        found = json.loads(noted)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(noted)
+    except ValueError as error:
         raise InputError(f"{path}: huggingface: is no JSON ({error}); {_AGAIN}") from None
     _check_features(found, str(path))
 

@@ -1,6 +1,5 @@
 """safetensors: tensors by name, read a slice at a time."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from ....core.errors import InputError
+from ....core.json_text import parse_json
 from .table import CLASS_NAMES, Array, Column, Table, by_split, check_different, slices
 
 _DTYPES = {
@@ -49,8 +49,8 @@ def _class_names(notes: dict[str, str], path: Path) -> list[str] | None:
     if key is None:
         return None
     try:
-        names = json.loads(notes[key])
-    except (ValueError, RecursionError):
+        names = parse_json(notes[key])
+    except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(f"{path}: metadata: {key} is no JSON list of names; write it as json.dumps(names)")

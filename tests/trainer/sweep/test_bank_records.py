@@ -1,0 +1,46 @@
+"""What an unfinished sweep reads back of its finished banks."""
+
+import json
+
+import pytest
+
+from headsmith.core.errors import DamagedFileError
+from headsmith.trainer.config import TrainConfig
+from headsmith.trainer.sweep.grid import Point, spelt_out
+from headsmith.trainer.sweep.partial import read_bank
+
+POINT = Point("a", TrainConfig(epochs=1, learning_rate=0.1, patience=1))
+
+
+def row():
+    scores = {"n": 8, "loss": 1.0, "top1": 0.5, "top5": 1.0, "score": 0.5}
+    where = {"placement": "memory", "device": "cpu", "start": {}}
+    config = json.loads(json.dumps(spelt_out(POINT.config)))
+    return {"config": config, "best": {}, "history": [], "val": scores, "seconds": 1.0, "diverged": False, **where}
+
+
+def test_a_bank_is_read_back(tmp_path):
+    (tmp_path / "bank.json").write_text(json.dumps({"heads": [row()]}))
+    (head,) = read_bank(tmp_path, [POINT], 3)
+    assert (head.config, head.bank, head.val["top1"]) == (POINT.config, 3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("record", "match"),
+    [
+        ({}, "heads: missing"),
+        ({"heads": {}}, "heads: found an object, expected a list"),
+        ({"heads": []}, "heads: found 0, expected 1"),
+        ({"heads": [row() | {"seconds": "1"}]}, r"heads\[0\]\.seconds: found '1', expected a number"),
+        ({"heads": [row() | {"diverged": 0}]}, r"heads\[0\]\.diverged: found 0, expected true or false"),
+        ({"heads": [row() | {"history": [1]}]}, r"heads\[0\]\.history\[0\]: found 1, expected an object"),
+        ({"heads": [row() | {"val": {"n": 8.0}}]}, r"heads\[0\]\.val: scores are missing"),
+        ({"heads": [row() | {"config": {"epochs": "9"}}]}, r"heads\[0\]\.config\..*epochs: 9 found"),
+        ({"heads": [row() | {"config": {"epoch": 9}}]}, r"heads\[0\]\.config\..*epoch"),
+    ],
+)
+def test_a_bank_of_another_shape_is_told(tmp_path, record, match):
+    (tmp_path / "bank.json").write_text(json.dumps(record))
+    with pytest.raises(DamagedFileError, match=rf"bank\.json: {match}.*sweep again") as error:
+        read_bank(tmp_path, [POINT], 0)
+    assert "\n" not in str(error.value)
