@@ -104,7 +104,8 @@ def read_bank(path: Path, bank: Sequence[Point], number: int) -> list[Trained]:
         DamagedFileError: Its record is not what `write_bank` wrote for these heads.
     """
     again = f"delete {path} and sweep again"
-    rows = structured(read_json(path / RECORD), _Bank, str(path / RECORD), advice=again)["heads"]
+    record = structured(read_json(path / RECORD), _Bank, str(path / RECORD), advice=again)
+    rows: list[dict[str, Any]] = [dict(row) for row in record["heads"]]
     if len(rows) != len(bank):
         raise DamagedFileError(f"{path / RECORD}: heads: found {len(rows)}, expected {len(bank)}; {again}")
     heads = []

@@ -35,7 +35,7 @@ def test_a_bank_is_read_back(tmp_path):
         ({"heads": [row() | {"diverged": 0}]}, r"heads\[0\]\.diverged: found 0, expected true or false"),
         ({"heads": [row() | {"history": [1]}]}, r"heads\[0\]\.history\[0\]: found 1, expected an object"),
         ({"heads": [row() | {"val": {"n": 8.0}}]}, r"heads\[0\]\.val: scores are missing"),
-        ({"heads": [row() | {"config": {"epochs": "9"}}]}, r"heads\[0\]\.config\..*epochs: 9 found"),
+        ({"heads": [row() | {"config": {"epochs": "9"}}]}, r"heads\[0\]\.config\..*epochs: '9' found"),
         ({"heads": [row() | {"config": {"epoch": 9}}]}, r"heads\[0\]\.config\..*epoch"),
     ],
 )

@@ -215,7 +215,8 @@ def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, An
     notes = structured(found, _Notes, str(path), advice=again)
     if table.schema.names != list(SHARD_COLUMNS):
         raise InputError(f"{path}: columns are {table.schema.names}, expected {list(SHARD_COLUMNS)}; {again}")
-    unreadable, count = notes["unreadable"], notes["images"]
+    unreadable = [{"id": one["id"], "reason": one["reason"]} for one in notes["unreadable"]]
+    count = notes["images"]
     left_out = {entry["id"] for entry in unreadable}
     names = [images.samples[index].id for index in shard.indices[:count]]
     expected = [name for name in names if name not in left_out for _ in range(shard.views)]
