@@ -47,7 +47,7 @@ def read_torch(path: Path) -> list[Table]:
         raise InputError(f"{path}: more than {_MOST_LEAVES:,} tensors and values, expected features and labels")
     for name, value in leaves:
         _check_leaf(f"{path}: {name}", value)
-    columns = [_column(name, value) for name, value in leaves if _is_array(value)]
+    columns = [_column(name, value, path) for name, value in leaves if _is_array(value)]
     if not columns:
         raise InputError(f"{path}: holds {type(loaded).__name__} without tensors, expected features and labels")
     for _, value in leaves:
@@ -97,7 +97,8 @@ def _load(path: Path) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    said = str(error).splitlines()[:1]
+    return said[0] if said and isinstance(error, RuntimeError | ValueError) else " ".join([type(error).__name__, *said])
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -154,9 +155,9 @@ def _check_leaf(where: str, value: Any) -> None:
         raise InputError(f"{where}: None in row {value.index(None)}, expected a value in every row; remove such rows")
 
 
-def _column(name: str, value: Any) -> Column:
+def _column(name: str, value: Any, path: Path) -> Column:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         return Column(name, tuple(value.shape), dtype, partial(slices, value))
-    array: Array = array_of(name, value)
+    array: Array = array_of(f"{path}: {name}", value)
     return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))

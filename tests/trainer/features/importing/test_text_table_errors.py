@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+import torch
 
 from headsmith import FeatureSet, import_features, inspect_features
 from headsmith.core.errors import InputError
@@ -113,6 +114,12 @@ def test_rows_that_differ_and_rows_of_zeros_are_no_copies(tmp_path):
 def test_labels_of_several_kinds(labels, message):
     with pytest.raises(InputError, match=message):
         FeatureSet.from_arrays(np.eye(60, 3), labels)
+
+
+def test_labels_of_several_kinds_in_a_file_of_torch(tmp_path):
+    torch.save({"features": torch.eye(60), "labels": [0, "a", 1.5] * 20}, tmp_path / "x.pt")
+    with pytest.raises(InputError, match=r"x\.pt: labels: 0 in row 0 and 'a' in row 1, expected numbers or text"):
+        import_features(tmp_path / "x.pt", out=tmp_path / "set")
 
 
 def test_whole_numbers_as_objects_are_labels():
