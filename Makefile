@@ -13,7 +13,7 @@ demo: .venv/demo.stamp
 	$(BIN)/headsmith demo
 
 test: .venv/test.stamp
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # Thousands of damaged files a reader, where `make test` reads some hundred; `make fuzz FUZZ=images` for some readers.
 fuzz: export FUZZ_MUTATIONS ?= 5000

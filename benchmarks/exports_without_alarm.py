@@ -1,7 +1,8 @@
 """How often the proof of a sound export fails: 200 random heads over all formats. None may.
 
 Heads are of every kind, of odd sizes, with large and small logits and with classes that tie; features alone for most,
-behind a small network for the rest. `--count N` makes fewer.
+behind a small network for the rest. `--count N` makes fewer. For each format stands too how much of the difference that
+is allowed its worst export used: what `FACTOR` in `export/proof/rounding.py` has in hand.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def network():
 
 
 def exported(folder, number, backbone):
-    """Write a head in one format and prove it; what was made."""
+    """Write a head in one format and prove it: what was made, and the share used of the difference that is allowed."""
     random = np.random.default_rng(number)
     torch.manual_seed(number)
     kind, ties = KINDS[number % 4], number % 3 == 0
@@ -98,21 +99,28 @@ def exported(folder, number, backbone):
     path.parent.mkdir(parents=True)
     FORMATS[format].write(module.folded(), about, path, **({"opset": 18} if FORMATS[format].options else {}))
     held_out = HeldOut(inputs, random.integers(0, classes, len(inputs)))
-    prove(module, about, {path.name: open_model(path, threads=1)}, held_out, 64, None, Recorder(len(held_out)))
-    return format, kind
+    models = {path.name: open_model(path, threads=1)}
+    [proof] = prove(module, about, models, held_out, 64, None, Recorder(len(held_out))).values()
+    return format, kind, proof.parity.worst / (proof.parity.allowed_difference or 1)
 
 
 def false_alarms(numbers):
-    """Prove exports by number: how many of each format and kind, and what failed."""
-    backbone, counts, failed = network(), Counter(), []
+    """Prove exports by number: how many of each format and kind, the largest share used by format, what failed."""
+    backbone, counts, used, failed = network(), Counter(), {}, []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in numbers:
             try:
-                counts.update(exported(Path(folder), number, backbone))
+                format, kind, share = exported(Path(folder), number, backbone)
+                counts.update((format, kind))
+                used[format] = max(share, used.get(format, 0.0))
             except HeadsmithError as error:
                 failed.append(f"{number}: {error}")
-    return counts, failed
+    return counts, used, failed
+
+
+def _percent(share):
+    return "" if share is None else f"{share:6.0%} of the allowed difference at most"
 
 
 def main():
@@ -121,8 +129,8 @@ def main():
     count = parser.parse_args().count
     logging.disable(logging.WARNING)
     start = time.perf_counter()
-    counts, failed = false_alarms(itertools.islice(itertools.count(), count))
-    print("\n".join(f"{name:14} {found}" for name, found in sorted(counts.items())))
+    counts, used, failed = false_alarms(itertools.islice(itertools.count(), count))
+    print("\n".join(f"{name:14} {found:4} {_percent(used.get(name))}" for name, found in sorted(counts.items())))
     print("\n".join(failed))
     print(f"{len(failed)} of {count} sound exports failed, {time.perf_counter() - start:.0f} s")
 

@@ -29,9 +29,11 @@ def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
     assert run.record["doubts"] == []
 
 
-@pytest.mark.parametrize("load", [load_iris, load_wine])  # wine has columns from 0.1 to 1,680
-@pytest.mark.parametrize("loss", ["softmax", "neuralsort"])
-def test_defaults_learn_from_a_hundred_rows(tmp_path, load, loss):
+@pytest.mark.parametrize(
+    ("loss", "load"),
+    [("softmax", load_iris), ("softmax", load_wine), ("neuralsort", load_wine)],  # wine's columns: from 0.1 to 1,680
+)
+def test_defaults_learn_from_a_hundred_rows(tmp_path, loss, load):
     rows = small(load)
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*rows.arrays("train"))
     run = train(rows, out=tmp_path / "run", loss=loss, device="cpu")
@@ -84,8 +86,7 @@ def test_the_default_rate_is_for_features_of_this_size(given, size, rate):
     assert resolve(TrainConfig(**given), 10, features).learning_rate == pytest.approx(rate)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "neuralsort"])
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize(("loss", "scale"), [("softmax", 1e3), ("neuralsort", 1e-3)])
 def test_defaults_learn_from_features_of_any_size(loss, scale):
     pixels, labels = load_digits(return_X_y=True)
     rows = [torch.from_numpy(pixels * scale).float(), torch.from_numpy(labels).long()]

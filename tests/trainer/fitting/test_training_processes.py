@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from ranks import run_command, run_ranks
 
 from headsmith.trainer import Run, train
 
@@ -13,17 +14,31 @@ SETTINGS = {"epochs": 3, "batch_size": 7, "learning_rate": 0.05, "device": "cpu"
 TWO_CARDS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 
 
-def command(processes, features, out, settings):
-    """What torchrun runs."""
+def command(features, out, settings):
+    """What each process runs."""
+    return [
+        "train",
+        str(features),
+        "--out",
+        str(out),
+        *(f"--{key.replace('_', '-')}={settings[key]}" for key in settings),
+    ]
+
+
+def torchrun(processes, command):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
-    return [*launcher, "-m", "headsmith", "train", str(features), "--out", str(out), *flags]
-
-
-def torchrun(command):
-    return subprocess.run(
-        command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launcher, "-m", "headsmith", *command], env=environment, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def forked(processes, command, folder):
+    done = run_ranks(processes, run_command, *command, folder=folder)
+    assert [status for status, _ in done] == [0] * processes, done
+    return "".join(printed for _, printed in done)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +48,9 @@ def torchrun(command):
 def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, loss, device):
     features, settings = tiny_run.record["features"]["path"], SETTINGS | {"loss": loss, "device": device}
     one = train(features, out=tmp_path / "one", **settings)
-    done = torchrun(command(processes, features, tmp_path / "many", settings))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("best epoch") == 1
+    told = command(features, tmp_path / "many", settings)
+    printed = torchrun(2, told) if processes == 2 else forked(processes, told, tmp_path)
+    assert printed.count("best epoch") == 1
     many = Run.load(tmp_path / "many")
     torch.testing.assert_close(many.head.weight, one.head.weight, atol=1e-4, rtol=1e-3)
     for name in ("val", "test"):
@@ -47,26 +62,23 @@ def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, proce
 def test_a_mistake_is_one_line(tiny_run, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").touch()
-    done = torchrun(command(2, tiny_run.record["features"]["path"], tmp_path / "out", SETTINGS))
-    assert [line for line in done.stderr.splitlines() if line.startswith("headsmith:")] == [
+    told = command(tiny_run.record["features"]["path"], tmp_path / "out", SETTINGS)
+    done = run_ranks(2, run_command, *told, folder=tmp_path)
+    printed = "".join(lines for _, lines in done)
+    assert [line for line in printed.splitlines() if line.startswith("headsmith:")] == [
         f"headsmith: {tmp_path / 'out'}: exists already; choose another --out or pass --overwrite to replace it"
     ]
-    assert "headsmith/commands.py" not in done.stderr  # no traceback of ours
+    assert all(status for status, _ in done)
+    assert "Traceback" not in printed
 
 
-TWICE = """
-import sys
-from headsmith.trainer import train
-for name in ("first", "second"):
-    train(sys.argv[1], out=f"{sys.argv[2]}/{name}", loss="softsort", **SETTINGS)
-"""
+def train_twice(features, folder):
+    for name in ("first", "second"):
+        train(features, out=f"{folder}/{name}", loss="softsort", **SETTINGS)
 
 
 def test_a_program_may_train_twice(tiny_run, tmp_path):
-    program = tmp_path / "twice.py"
-    program.write_text(TWICE.replace("SETTINGS", repr(SETTINGS)))
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = torchrun([*launcher, str(program), tiny_run.record["features"]["path"], str(tmp_path)])
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_ranks(2, train_twice, tiny_run.record["features"]["path"], str(tmp_path), folder=tmp_path)
+    assert [status for status, _ in done] == [0, 0], done
     heads = [Run.load(tmp_path / name).head for name in ("first", "second")]
     assert torch.equal(heads[0].weight, heads[1].weight)

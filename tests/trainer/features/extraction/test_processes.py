@@ -1,6 +1,5 @@
 """Several processes at one extraction give what one gives, and none waits for one that was killed."""
 
-import multiprocessing
 import os
 import signal
 import socket
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from ranks import forked
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
@@ -46,9 +46,7 @@ def work(out, options, begun, dead, log, die_at):
 
 @pytest.fixture(scope="module")
 def context():
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["headsmith.trainer.features", __name__])
-    return found
+    return forked()
 
 
 @pytest.fixture(scope="module")
