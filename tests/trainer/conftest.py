@@ -14,11 +14,11 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 @pytest.fixture
 def under_the_interpreter():
-    """Runs a file of tests in a process of its own: Triton must be told to interpret before it is imported."""
+    """Runs files of tests in a process of its own: Triton must be told to interpret before it is imported."""
 
-    def run(path: Path) -> str:
+    def run(*paths: Path) -> str:
         done = subprocess.run(
-            [*PYTEST, "-W", NUMPY_WARNINGS_OF_TRITON, str(path)],
+            [*PYTEST, "-W", NUMPY_WARNINGS_OF_TRITON, *map(str, paths)],
             env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,

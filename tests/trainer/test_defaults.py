@@ -31,7 +31,10 @@ def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
 
 @pytest.mark.parametrize(
     ("loss", "load"),
-    [("softmax", load_iris), ("softmax", load_wine), ("neuralsort", load_wine)],  # wine's columns: from 0.1 to 1,680
+    [
+        ("softmax", load_iris),
+        ("neuralsort", load_wine),
+    ],  # wine with softmax: `test_estimator.py`
 )
 def test_defaults_learn_from_a_hundred_rows(tmp_path, loss, load):
     rows = small(load)

@@ -1,9 +1,6 @@
 """Training on scikit-learn's digits: real data, and scikit-learn's own answer beside ours."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -33,15 +30,6 @@ def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
     run = train(digits, out=tmp_path / "run", epochs=60, learning_rate=0.02, device="cpu", **loss)
     expected = sum(w * top_k_accuracy_score(labels, peer, k=k) for k, w in enumerate(run.config.p_k, start=1))
     assert run.record["results"]["test"]["score"] > expected - 0.02
-
-
-def test_the_record_says_how_many_processes_trained(tiny_run, tmp_path):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    asked = ["train", tiny_run.record["features"]["path"], "--out", str(tmp_path / "run"), "--epochs", "1"]
-    command = [*launcher, "-m", "headsmith", *asked, "--device", "cpu"]
-    subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True)
-    assert Run.load(tmp_path / "run").record["processes"] == 2
-    assert tiny_run.record["processes"] == 1  # without torchrun
 
 
 def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path):

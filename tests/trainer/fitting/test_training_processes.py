@@ -56,6 +56,7 @@ def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, proce
     for name in ("val", "test"):
         expected, found = one.record["results"][name], many.record["results"][name]
         assert found == pytest.approx(expected, rel=1e-3)
+    assert (one.record["processes"], many.record["processes"]) == (1, processes)
     assert not list(tmp_path.glob("*.partial"))
 
 

@@ -7,6 +7,6 @@ import pytest
 pytest.importorskip("triton")
 
 
-@pytest.mark.parametrize("name", ["interpreted_kernels.py", "interpreted_operators.py"])
-def test_interpreted(name, under_the_interpreter):
-    assert " passed" in under_the_interpreter(Path(__file__).with_name(name))
+def test_interpreted(under_the_interpreter):
+    here, names = Path(__file__), ("interpreted_kernels.py", "interpreted_operators.py")
+    assert " passed" in under_the_interpreter(*map(here.with_name, names))
