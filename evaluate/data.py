@@ -118,7 +118,7 @@ def open_data(
     data: str | Path,
     *,
     truth: str | Path | None = None,
-    class_ids: str | None = None,
+    class_ids: str | Path | None = None,
     group_column: str | None = None,
     image_column: str | None = None,
     label_column: str | None = None,

@@ -30,7 +30,7 @@ def evaluate_classifiers(
     data: str | Path,
     out: str | Path | None = None,
     truth: str | Path | None = None,
-    class_ids: str | None = None,
+    class_ids: str | Path | None = None,
     group_column: str | None = None,
     image_column: str | None = None,
     label_column: str | None = None,

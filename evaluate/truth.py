@@ -48,7 +48,7 @@ class _Row(NamedTuple):
     group: str | None
 
 
-def labelled_by(truth: Path, root: Path, class_ids: str | None, group_column: str | None) -> Labelled:
+def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_column: str | None) -> Labelled:
     """Give classes to the images under a folder.
 
     Args:
@@ -88,7 +88,7 @@ def labelled_by(truth: Path, root: Path, class_ids: str | None, group_column: st
     return _labelled(rows, root, truth, ids, notes)
 
 
-def class_names_of(class_ids: str | None) -> Mapping[str, str] | None:
+def class_names_of(class_ids: str | Path | None) -> Mapping[str, str] | None:
     """What numbered classes are called.
 
     Args:
