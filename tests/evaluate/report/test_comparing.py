@@ -81,6 +81,8 @@ def test_two_folders_with_one_model_each(made, tmp_path):
 def test_bad_input(made, tmp_path):
     with pytest.raises(InputError, match="holds no model 'nobody'"):
         compare("nobody", FAR, results=made.folder)
+    with pytest.raises(InputError, match="holds no model"):
+        compare("a name too long for a path" * 20, FAR, results=made.folder)
     with pytest.raises(InputError, match=r"holds 3 models .*, expected one; name it, with `results`"):
         compare(str(made.folder), FAR, results=made.folder)
     made_up_results(tmp_path / "other", FEW[:1], n=50)
