@@ -14,6 +14,7 @@ RELAXATIONS = [{"method": method} for method in METHODS[1:4]] + [
 ]
 P_KS = st.sampled_from([(1.0,), (0.5, 0.5), (0.0, 1.0), (0.5, 0.0, 0.5), (0.25, 0.5, 0.0, 0.25)])
 quick = settings(max_examples=20, deadline=None, derandomize=True)
+modes = settings(quick, max_examples=36)
 every_relaxation = pytest.mark.parametrize("options", RELAXATIONS, ids=lambda options: "-".join(options.values()))
 every_mode = pytest.mark.parametrize("top1_mode", MODES)
 
@@ -28,9 +29,8 @@ def rows(draw, ties: bool = False):
 
 
 @every_relaxation
-@every_mode
-@quick
-@given(row=rows(), p_k=P_KS)
+@modes
+@given(top1_mode=st.sampled_from(MODES), row=rows(), p_k=P_KS)
 def test_cold_limit_is_the_hard_top_k(options, top1_mode, row, p_k):
     scores, label = row
     rank = int((scores > scores[0, label]).sum()) + 1
@@ -49,9 +49,8 @@ def test_cold_limit_is_the_hard_top_k(options, top1_mode, row, p_k):
 
 
 @every_relaxation
-@every_mode
-@quick
-@given(row=rows(ties=True), p_k=P_KS, shift=st.integers(-50, 50), data=st.data())
+@modes
+@given(top1_mode=st.sampled_from(MODES), row=rows(ties=True), p_k=P_KS, shift=st.integers(-50, 50), data=st.data())
 def test_renumbered_classes_and_shifted_scores(options, top1_mode, row, p_k, shift, data):
     scores, label = row
     n = scores.shape[1]
