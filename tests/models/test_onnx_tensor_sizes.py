@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -9,7 +10,11 @@ from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.models.onnx_graph import affine_weights, find_last_layer, read_onnx
 from headsmith.models.onnx_graph.tensor_sizes import check_size
 
-TYPES = [kind for kind in TensorProto.DataType.values() if kind not in (TensorProto.UNDEFINED, TensorProto.STRING)]
+TYPES = [  # those that both onnx and onnx_ir of these releases know
+    kind
+    for kind in TensorProto.DataType.values()
+    if kind in list(ir.DataType) and kind not in (TensorProto.UNDEFINED, TensorProto.STRING)
+]
 GEMM = "(float[N,4] images) => (float[N,C] scores) { scores = Gemm<transB=1>(images, w, b) }"
 
 

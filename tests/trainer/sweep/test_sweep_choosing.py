@@ -117,7 +117,7 @@ def test_a_winner_whose_loss_is_above_that_of_equal_scores_sends_nobody_to_highe
     low = trained(0.5, learning_rate=0.01)
     (doubt,) = findings([low, trained(0.9, learning_rate=1e10, train_loss=3.3e9)])
     assert doubt == {
-        "code": "useless",
+        "code": "runaway",
         "message": (
             f"the winner's loss is above that of equal scores: 3.3e+09 in training where {math.log(10):.3g} needs no "
             "features; change learning_rate (now 1e+10), or train for more epochs"

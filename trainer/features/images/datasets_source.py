@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from huggingface_hub.constants import HF_HUB_CACHE
 
 from ....core.errors import InputError
+from ....core.printable import short
 from ....models.images import UnreadableImage
 from .foreign_folder import check_saved, data_files
 from .labels import Labels, index_labels
@@ -219,5 +220,5 @@ def _inside(name: str, sample_id: str, roots: list[Path]) -> Path:
     """The file that a row names, where it is in the data set's folder: a stranger's row may name any other."""
     path = Path(os.path.normpath(roots[0] / name))
     if not any(path.is_relative_to(root) for root in roots):
-        raise UnreadableImage(f"{sample_id}: is {name[:80]}, expected an image in {roots[0]}; move it there")
+        raise UnreadableImage(f"{sample_id}: is {short(name)}, expected an image in {roots[0]}; move it there")
     return path

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ....core.errors import InputError
 from ....core.files import read_json, regular_file
 from ....core.json_text import parse_json
+from ....core.printable import shown
 from ....core.structure import structured
 from ..arrow_stream import ArrowStream
 from ..parquet_growth import checked_parquet
@@ -150,11 +151,11 @@ def _check_features(value: Any, where: str) -> None:
         raise InputError(f"{where}: _type: {kind!r} found, expected a kind of column; {_AGAIN}")
     dtype = value.get("dtype")
     if _TYPED.fullmatch(kind) and not (isinstance(dtype, str) and _TYPE.fullmatch(dtype)):
-        raise InputError(f"{where}: dtype: {str(dtype)[:80]!r} found, expected a type of Arrow; {_AGAIN}")
+        raise InputError(f"{where}: dtype: {shown(str(dtype))} found, expected a type of Arrow; {_AGAIN}")
 
 
 def _plain(name: str, where: Path) -> str:
     """The name of something in the folder of ``where``."""
     if Path(name).name != name or name == ".." or len(name) > _LONGEST_NAME or "\\" in name or "\0" in name:
-        raise InputError(f"{where}: names {name[:80]!r}, expected something in that folder; {_AGAIN}")
+        raise InputError(f"{where}: names {shown(name)}, expected something in that folder; {_AGAIN}")
     return name
