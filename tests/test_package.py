@@ -3,9 +3,6 @@
 import tomllib
 from pathlib import Path
 
-from headsmith.trainer.config import LEARNING_RATES
-from headsmith.trainer.losses import METHODS
-
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("headsmith", "models", "trainer", "export", "evaluate")
 
@@ -17,7 +14,3 @@ def test_every_folder_of_code_is_packaged():
     named = {".".join(("headsmith", *path.parts)).replace("headsmith.headsmith", "headsmith") for path in folders}
     assert set(settings["packages"]) == named
     assert set(settings["package-dir"]) == packages
-
-
-def test_every_loss_has_a_learning_rate():
-    assert set(LEARNING_RATES) == set(METHODS)

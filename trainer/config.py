@@ -17,20 +17,12 @@ from ..core.files import new_file
 from ..core.printable import short, shown
 from ..core.yaml_file import read_yaml
 from ..models.heads import HEADS
-from .losses.settings import DISTRIBUTIONS, METHODS, SOFTMAX_OVER, TOP1_MODES
+from .losses.method_defaults import DISTRIBUTIONS, METHOD_DEFAULTS, METHODS
+from .losses.options import SOFTMAX_OVER, TOP1_MODES
 from .plain import is_number, plain
 
-# Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among 1e-3 ... 3e-2.
-LEARNING_RATES = {
-    "softmax": 3e-3,
-    "neuralsort": 1e-2,
-    "softsort": 1e-2,
-    "sinkhorn": 1e-2,
-    "odd_even": 3e-3,
-    "bitonic": 1e-2,
-    "splitter_selection": 3e-3,
-}
-# What the rates above are multiplied by (SGD on the same set: 0.1 to 0.3 were best); LBFGS searches from 1.
+# What a loss's rate (`losses/method_defaults.py`, Adam's) is multiplied by (SGD on the glyph set: 0.1 to 0.3 were
+# best); LBFGS searches from 1.
 OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
 # Epochs and patience where they are not given: so many, and in a small split as many as make so many steps; found on
 # small sets of several origins (docs/training.md).
@@ -132,8 +124,8 @@ class TrainConfig:
             cannot tell the label from its rivals), ``zeros``, ``backbone`` (the pretrained network's own last layer,
             its classes found by name), ``backbone-in-order`` (output i is class i), or a run folder or head file.
         optimizer: ``adam``, ``adamw`` (decoupled weight decay), ``sgd``, or ``lbfgs`` on the full batch.
-        learning_rate: Its step size; ``None`` takes the loss's default (`LEARNING_RATES`), for Adam and linear heads by
-            the size of the features.
+        learning_rate: Its step size; ``None`` takes the loss's default (`losses/method_defaults.py`), for Adam and
+            linear heads by the size of the features.
         weight_decay: L2 penalty, or decay for ``adamw``; biases too, as in `torch.optim`.
         momentum: Of ``sgd``.
         warmup: Epochs over which the step size rises linearly from 0.
@@ -247,7 +239,7 @@ class TrainConfig:
         """The learning rate: the one that was given, else the loss's own, scaled for the optimiser."""
         if self.learning_rate is not None:
             return self.learning_rate
-        return LEARNING_RATES[self.loss] * OPTIMIZERS[self.optimizer] or 1.0
+        return METHOD_DEFAULTS[self.loss].learning_rate * OPTIMIZERS[self.optimizer] or 1.0
 
     def save(self, path: str | Path) -> None:
         """Write as YAML, atomically."""

@@ -1,6 +1,5 @@
 """From a feature set to a run folder."""
 
-import dataclasses
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -208,7 +207,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted, processes: int) -> dict[str
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "class_names": feature_set.class_names,
-        "loss": dataclasses.asdict(criterion(config).settings) | {"p_k": list(config.p_k or ())},
+        "loss": criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
         "start": dict(fitted.start),
         "backbone": feature_set.manifest["backbone"],
         "features": {

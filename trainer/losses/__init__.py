@@ -3,14 +3,16 @@
 from .implementation import implementation
 from .lapin import TopKEntropyLoss, TopKHingeLoss, TruncatedTopKEntropyLoss
 from .linear import linear_topk_cross_entropy
+from .method_defaults import DISTRIBUTIONS, METHODS, default_inverse_temperature
+from .options import LossOptions
 from .relaxed_topk import relaxed_topk
-from .settings import DISTRIBUTIONS, METHODS, default_inverse_temperature
 from .smooth_topk import SmoothTopKLoss
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
 
 __all__ = [
     "DISTRIBUTIONS",
     "METHODS",
+    "LossOptions",
     "SmoothTopKLoss",
     "TopKCrossEntropy",
     "TopKEntropyLoss",

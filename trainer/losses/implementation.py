@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from .checks import choice
+from .options import IMPLEMENTATIONS, LossOptions
 from .reduction import reduce_rows, row_weights
-from .reference import reference_losses
-from .settings import IMPLEMENTATIONS, Settings
+from .targets import Targets
+from .torch_losses import torch_losses
 
 _KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 _MOST_CANDIDATES = 128
@@ -59,54 +60,14 @@ def _obstacle(logits: Tensor, m: int) -> str:
     return ""
 
 
-def label_losses(
-    logits: Tensor, labels: Tensor, p_k: Tensor, settings: Settings, *, per_sample: bool, ignore_index: int
-) -> Tensor:
-    """The loss of each row, (B,), 0 where the label is ignored."""
-    return reduced_loss(
-        logits,
-        labels,
-        p_k,
-        settings,
-        per_sample=per_sample,
-        weight=None,
-        ignore_index=ignore_index,
-        reduction="none",
-        inplace=False,
-    )
-
-
-def reduced_loss(
-    logits: Tensor,
-    labels: Tensor,
-    p_k: Tensor,
-    settings: Settings,
-    *,
-    per_sample: bool,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    inplace: bool,
-) -> Tensor:
-    """The weighted and reduced loss for one label a row; arguments as in `topk_cross_entropy`."""
-    m = settings.candidates(logits.shape[1])
-    if implementation(settings.impl, logits, 1 if settings.method == "softmax" else m) == "triton":
+def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+    """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits."""
+    labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
+    m = options.candidates(classes) if options.relaxed else 1
+    if implementation(options.impl, logits, m) == "triton":
         from .kernels.op import fused_loss
 
-        return fused_loss(
-            logits,
-            labels,
-            p_k,
-            weight,
-            settings,
-            m,
-            per_sample=per_sample,
-            ignore_index=ignore_index,
-            reduction=reduction,
-            inplace=inplace,
-        )
-    if p_k.ndim == 2 and not per_sample:
-        p_k = p_k[labels.clamp(0, logits.shape[1] - 1)]
-    losses = reference_losses(logits, labels, p_k, settings, ignore_index)
-    weights = row_weights(labels, weight, ignore_index, logits.shape[1])
-    return reduce_rows(losses if weight is None else losses * weights, weights, reduction)
+        return fused_loss(logits, targets, options)
+    losses = torch_losses(logits, targets, options)
+    weights = row_weights(labels, weight, options.ignore_index, classes)
+    return reduce_rows(losses if weight is None else losses * weights, weights, options.reduction)

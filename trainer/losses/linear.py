@@ -1,31 +1,30 @@
 """A linear head and its loss in one, over chunks of rows, so that no (B, C) tensor ever exists."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ...core.arguments import no_keyword
+from ...core.arguments import named
 from .checks import number
 from .first_order import first_order_only
-from .rank_weights import PK, as_sample_p_k
+from .options import loss_options, with_options
+from .rank_weights import PK, as_sample_p_k, resolve_p_k
 from .reduction import row_weights
-from .settings import Settings
-from .targets import check_floating
-from .weighted_loss import check_batch, check_reduction, resolve_p_k, weighted_loss
+from .targets import Targets, check_floating
+from .weighted_loss import check_targets, weighted_loss
 
-_OPTIONS = tuple(field.name for field in fields(Settings))
-_OWN = ("p_k", "sample_p_k", "class_weight", "ignore_index", "reduction", "label_smoothing", "chunk_rows")
 _CHUNK_ELEMENTS = 2**25
 _LEAST_CHUNKS = 8
 _LEAST_ROWS = 16
 
-ChunkLoss = Callable[[Tensor, int, int], Tensor]
+ChunkLoss = Callable[[Tensor, int], Tensor]
 
 
+@named
+@with_options(without=("inplace",))
 def linear_topk_cross_entropy(
     features: Tensor,
     weight: Tensor,
@@ -35,9 +34,6 @@ def linear_topk_cross_entropy(
     p_k: PK | None = None,
     sample_p_k: PK | None = None,
     class_weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
     chunk_rows: int | None = None,
     **options: Any,
 ) -> Tensor:
@@ -55,11 +51,8 @@ def linear_topk_cross_entropy(
         p_k: as in `topk_cross_entropy`.
         sample_p_k: as in `topk_cross_entropy`.
         class_weight: (C,), the `weight` of `topk_cross_entropy`.
-        ignore_index: as in `topk_cross_entropy`.
-        reduction: as in `topk_cross_entropy`.
-        label_smoothing: as in `topk_cross_entropy`.
         chunk_rows: rows whose logits exist at a time; None takes at most 2^25 logits and at most an eighth of the rows.
-        **options: `method`, `m`, `inverse_temperature` and the other fields of `Settings`.
+        **options: see `LossOptions`.
 
     Returns:
         A scalar, or (B,) for reduction `none`.
@@ -69,68 +62,40 @@ def linear_topk_cross_entropy(
             whatever `topk_cross_entropy` raises.
         TypeError: an unknown keyword, and whatever `topk_cross_entropy` raises.
     """
-    _check_keywords(options)
-    settings = Settings(**options)
-    check_reduction(reduction, label_smoothing, ignore_index)
+    chosen = loss_options(**options)
     if chunk_rows is not None:
         number("chunk_rows", chunk_rows, "None or a whole number of at least 1", lambda x: x >= 1, whole=True)
     rows, classes = _check_layer(features, weight, bias)
-    per_sample = sample_p_k is not None
-    weights = (
-        resolve_p_k(p_k, settings, features.device)
-        if sample_p_k is None
-        else as_sample_p_k(sample_p_k, features.device)
-    )
-    check_batch(
-        rows,
-        classes,
-        features.device,
-        labels,
-        weights,
-        settings,
-        per_sample=per_sample,
-        weight=class_weight,
-        ignore_index=ignore_index,
-        weight_name="class_weight",
-    )
+    if sample_p_k is None:
+        targets = Targets(labels, resolve_p_k(p_k, chosen, features.device), None, class_weight)
+    else:
+        targets = Targets(labels, None, as_sample_p_k(sample_p_k, features.device), class_weight)
+    check_targets((rows, classes), features.device, targets, chosen, "class_weight")
     for name, tensor in (("class_weight", class_weight), ("labels", labels)):
         if tensor is not None and tensor.requires_grad:
             raise ValueError(f"{name} requires a gradient, which is not computed here; expected {name}.detach()")
+    reduction = chosen.reduction
+    by_row = reduction == "none" or torch.compiler.is_compiling()
+    by_chunk = chosen.changed(reduction="none" if by_row else "sum", inplace=True)
 
-    def chunk_loss(logits: Tensor, start: int, stop: int, how: str = "sum") -> Tensor:
-        return weighted_loss(
-            logits,
-            labels[start:stop],
-            weights[start:stop] if per_sample and weights.ndim == 2 else weights,
-            settings,
-            per_sample=per_sample,
-            weight=class_weight,
-            ignore_index=ignore_index,
-            reduction=how,
-            label_smoothing=label_smoothing,
-            inplace=True,
-        )
+    def chunk_loss(logits: Tensor, start: int) -> Tensor:
+        return weighted_loss(logits, targets.rows(start, start + len(logits)), by_chunk)
 
     if torch.is_autocast_enabled(features.device.type):
         dtype = torch.get_autocast_dtype(features.device.type)
         features, weight, bias = features.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
     step = chunk_rows or max(min(_CHUNK_ELEMENTS // classes, -(-rows // _LEAST_CHUNKS)), _LEAST_ROWS)
-    if reduction == "none":
-        return _rows_of_losses(features, weight, bias, chunk_loss, step)
-    if torch.compiler.is_compiling():
-        total = _rows_of_losses(features, weight, bias, chunk_loss, step).sum()
+    if by_row:
+        losses = _rows_of_losses(features, weight, bias, chunk_loss, step)
+        if reduction == "none":
+            return losses
+        total = losses.sum()
     else:
         total = _ChunkedLoss.apply(features, weight, bias, chunk_loss, step)
     if reduction == "sum":
         return total
-    count = row_weights(labels, class_weight, ignore_index, classes).sum()
+    count = row_weights(labels, class_weight, chosen.ignore_index, classes).sum()
     return total / count.where(count > 0, 1.0)
-
-
-def _check_keywords(options: dict[str, Any]) -> None:
-    for name in options:
-        if name not in _OPTIONS:
-            raise no_keyword(name, "linear_topk_cross_entropy", (*_OWN, *_OPTIONS))
 
 
 def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[int, int]:
@@ -154,10 +119,9 @@ def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple
     return len(features), len(weight)
 
 
-def _rows_of_losses(features: Tensor, weight: Tensor, bias: Tensor | None, loss: Any, step: int) -> Tensor:
+def _rows_of_losses(features: Tensor, weight: Tensor, bias: Tensor | None, loss: ChunkLoss, step: int) -> Tensor:
     def chunk(x: Tensor, weight: Tensor, bias: Tensor | None, start: int) -> Tensor:
-        rows: Tensor = loss(torch.nn.functional.linear(x, weight, bias), start, start + len(x), "none")
-        return rows
+        return loss(torch.nn.functional.linear(x, weight, bias), start)
 
     starts = range(0, max(len(features), 1), step)
     parts = [checkpoint(chunk, features[i : i + step], weight, bias, i, use_reentrant=False) for i in starts]
@@ -179,7 +143,7 @@ class _ChunkedLoss(torch.autograd.Function):
             rows = features[start : start + step]
             logits = torch.nn.functional.linear(rows, weight, bias)
             if not any(wanted):
-                total += loss(logits, start, start + len(rows))
+                total += loss(logits, start)
                 continue
             total += _chunk_gradients(logits, rows, weight, start, loss, grads)
         ctx.grads = grads
@@ -201,7 +165,7 @@ def _chunk_gradients(
 ) -> Tensor:
     with torch.enable_grad():
         logits.requires_grad_()
-        value = loss(logits, start, start + len(rows))
+        value = loss(logits, start)
         (by_logits,) = torch.autograd.grad(value, logits)
     by_features, by_weight, by_bias = grads
     if by_features is not None:

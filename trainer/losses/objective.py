@@ -5,23 +5,24 @@ import math
 import torch
 from torch import Tensor
 
+from .options import LossOptions
 from .rank_weights import log_rank_weights
 
 
-def row_loss(log_ranks: Tensor, log_softmax: Tensor, p_k: Tensor, top1_mode: str, floor: float) -> Tensor:
+def row_loss(log_ranks: Tensor, log_softmax: Tensor, p_k: Tensor, options: LossOptions) -> Tensor:
     """-log p of Petersen et al. (2022), in the log domain.
 
     Args:
         log_ranks: (B, K), log P[r, label] for the ranks 1..K.
         log_softmax: (B,), the label's log-softmax, read by the modes `sm` and `smce`.
         p_k: (K,) or (B, K).
-        top1_mode: `sort`, `sm` or `smce`.
-        floor: e in log(p (1 - 2 e) + e); 0 is the exact logarithm.
+        options: `top1_mode` and `floor` are read.
 
     Returns:
         (B,) losses.
     """
     p_k = p_k.to(log_ranks)
+    top1_mode, floor = options.top1_mode, options.floor
     if top1_mode == "sort":
         return -_floored(torch.logsumexp(log_ranks + log_rank_weights(p_k, False), dim=-1), floor)
     weighted = log_ranks + log_rank_weights(p_k, True)

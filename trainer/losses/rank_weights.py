@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...core.printable import shown
+from .options import LossOptions
 
 PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
 
@@ -51,6 +52,17 @@ def p_k_on(p_k: PK, device: torch.device) -> Tensor:
     if (values, device) not in _CONSTANTS:
         _CONSTANTS[values, device] = as_p_k(values).to(device)
     return _CONSTANTS[values, device]
+
+
+def resolve_p_k(p_k: PK | None, options: LossOptions, device: torch.device) -> Tensor:
+    """`p_k` checked against the options and placed on `device`; None becomes the method's default."""
+    if p_k is None:
+        p_k = [0.5, 0.0, 0.0, 0.0, 0.5] if options.relaxed else [1.0]
+    tensor = p_k_on(p_k, device)
+    if not options.relaxed and tensor.shape[-1] != 1:
+        raise ValueError(f"p_k: {tensor.shape[-1]} entries found, but method 'softmax' knows top-1 only; expected [1]")
+    check_length(tensor.shape[-1], options.m if options.relaxed else None, None)
+    return tensor
 
 
 def as_sample_p_k(p_k: PK, device: torch.device) -> Tensor:

@@ -3,8 +3,9 @@
 from torch import Tensor
 
 from .checks import choice, number
+from .method_defaults import METHODS
+from .options import LossOptions
 from .relaxations import log_permutation
-from .settings import METHODS, Settings
 from .targets import check_floating
 
 
@@ -42,7 +43,7 @@ def relaxed_topk(
         ValueError: an argument outside its range.
         TypeError: scores that are not floating.
     """
-    settings = Settings(
+    options = LossOptions(
         method=choice("method", method, METHODS[1:]),
         m=None,
         inverse_temperature=inverse_temperature,
@@ -59,4 +60,4 @@ def relaxed_topk(
         "k", k, f"a whole number in 1..n, here 1..{scores.shape[1]}", lambda x: 1 <= x <= scores.shape[1], whole=True
     )
     wide = scores if scores.element_size() == 8 else scores.float()
-    return log_permutation(wide, k, settings).exp()
+    return log_permutation(wide, k, options).exp()

@@ -1,11 +1,44 @@
-"""Logits, labels and class weights: their checks, and the three forms that labels come in."""
+"""What a batch's logits are held against: its labels in their three forms, and the weights of ranks and classes."""
 
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+class Targets(NamedTuple):
+    """What the logits (B, C) of a batch are held against.
+
+    Attributes:
+        labels: (B,), (B, L) integers, or (B, C) floating.
+        p_k: (K,), or (C, K) with one distribution for each class; None where `sample_p_k` stands in its place.
+        sample_p_k: (K,), or (B, K) with one distribution for each row.
+        weight: (C,) class weights.
+    """
+
+    labels: Tensor
+    p_k: Tensor | None = None
+    sample_p_k: Tensor | None = None
+    weight: Tensor | None = None
+
+    @property
+    def over_k(self) -> Tensor:
+        """The distribution over k, `p_k` or `sample_p_k`."""
+        return cast(Tensor, self.p_k if self.sample_p_k is None else self.sample_p_k)
+
+    def with_labels(self, labels: Tensor, times: int = 1) -> "Targets":
+        """The same for single labels (B * times,) of rows that are each repeated so often, without class weights."""
+        sample_p_k = self.sample_p_k
+        if sample_p_k is not None and sample_p_k.ndim == 2 and times > 1:
+            sample_p_k = sample_p_k.repeat_interleave(times, dim=0)
+        return Targets(labels, self.p_k, sample_p_k)
+
+    def rows(self, start: int, stop: int) -> "Targets":
+        """Those of the rows from `start` up to `stop`."""
+        own = self.sample_p_k if self.sample_p_k is None or self.sample_p_k.ndim == 1 else self.sample_p_k[start:stop]
+        return self._replace(labels=self.labels[start:stop], sample_p_k=own)
 
 
 def check_floating(name: str, tensor: Any) -> None:

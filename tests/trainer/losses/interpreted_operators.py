@@ -62,14 +62,15 @@ def test_nan_of_either_sign(dtype, sign):
     assert loss.isnan().tolist() == [False, True, False]
 
 
-def test_traced_as_one_graph():
+@pytest.mark.parametrize("options", [{}, {"weight": torch.linspace(1, 2, 13), "softmax_over": "classes"}])
+def test_traced_as_one_graph(options):
     logits, labels = batch((3, 13))
     logits.requires_grad_()
-    loss_of = TopKCrossEntropy(P_K, m=6, impl="triton")
+    loss_of = TopKCrossEntropy(P_K, m=6, impl="triton", **options)
     torch.compiler.reset()
     loss = torch.compile(loss_of, fullgraph=True, backend="aot_eager")(logits, labels)
     (gradient,) = torch.autograd.grad(loss, logits)
-    expected_loss, expected = step(logits, labels, "torch", p_k=P_K, m=6)
+    expected_loss, expected = step(logits, labels, "torch", p_k=P_K, m=6, **options)
     torch.testing.assert_close(loss, expected_loss)
     torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
 

@@ -1,5 +1,6 @@
 """Chooses shapes for the kernels and launches them."""
 
+from collections.abc import Sequence
 from functools import cache
 from math import gcd
 from typing import Any, NamedTuple
@@ -10,8 +11,10 @@ import triton
 from torch import Tensor
 
 from ..constants import on_device
+from ..method_defaults import NETWORKS
+from ..options import LossOptions
 from ..relaxations.networks import codes_by_count
-from ..settings import NETWORKS
+from ..targets import Targets
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel
 from .maths import INTERPRETED
@@ -21,37 +24,6 @@ UNROLLED_WIDTH = 16
 UNROLLED_LAYERS = 16
 PAIRED_ROWS = 2048
 SCATTERED = 1024
-
-
-class Options(NamedTuple):
-    """What a loss is, beside its tensors; fields as in `Settings` and `topk_cross_entropy`.
-
-    `beta` is the inverse temperature, 0 where each row's follows from how many of its classes are not masked.
-    """
-
-    method: str
-    m: int
-    beta: float
-    distribution: str
-    art_lambda: float
-    softsort_power: float
-    sinkhorn_iterations: int
-    sinkhorn_tolerance: float
-    top1_mode: str
-    softmax_over: str
-    floor: float
-    per_sample: bool
-    ignore_index: int
-
-    @property
-    def over_classes(self) -> bool:
-        """Whether the softmax runs over all classes, so that every class has a gradient."""
-        return self.method == "softmax" or (self.softmax_over == "classes" and self.top1_mode != "sort")
-
-    @property
-    def width(self) -> int:
-        """The number of candidates that are kept."""
-        return 1 if self.method == "softmax" else self.m
 
 
 class _Plan(NamedTuple):
@@ -90,17 +62,27 @@ def _chain(device: torch.device, alone: bool) -> dict[str, bool]:
     return {"CHAINED": True, "launch_pdl": True} if alone and _can_chain(device) else {"CHAINED": False}
 
 
+def _candidates(options: LossOptions, classes: int) -> int:
+    """The number of candidates that are kept."""
+    return options.candidates(classes) if options.relaxed else 1
+
+
+def saved_size(rows: int, classes: int, options: LossOptions) -> int:
+    """How many numbers the forward leaves for the backward."""
+    return 1 + rows * (3 + 2 * _candidates(options, classes))
+
+
 @cache
-def _plan(options: Options, classes: int, k: int, vector: int, wide: bool, many: bool) -> _Plan:
-    method = options.method
-    width = max(16, triton.next_power_of_2(options.width))
+def _plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, many: bool) -> _Plan:
+    method, m = options.method, _candidates(options, classes)
+    width = max(16, triton.next_power_of_2(m))
     group = 32 if classes <= 4096 else 64
     groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
     tile_groups = min(groups, TILE // group)
     layers, scratch, unrolled, rows = 0, 0, False, 1
     codes = None
     if method in NETWORKS:
-        codes = codes_by_count(method, options.width, k, width)
+        codes = codes_by_count(method, m, k, width)
         layers = codes.shape[1]
         unrolled = width <= UNROLLED_WIDTH and layers <= UNROLLED_LAYERS
         scratch = 0 if unrolled else layers * 2 * width
@@ -130,44 +112,37 @@ def _plan(options: Options, classes: int, k: int, vector: int, wide: bool, many:
 
 
 def forward(
-    logits: Tensor,
-    labels: Tensor,
-    p_k: Tensor,
-    weight: Tensor | None,
-    zeros: Tensor | None,
-    options: Options,
-    *,
-    reduced: bool,
+    logits: Tensor, targets: Targets, options: LossOptions, zeros: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The losses of rows and what the backward needs.
+    """The weighted and reduced loss, and what the backward needs.
 
     Args:
         logits: (B, C) bfloat16, float16 or float32, neighbouring columns next to each other in memory.
-        labels: (B,) int64.
-        p_k: (K,), (C, K) or, where `options.per_sample`, (B, K), float32.
-        weight: (C,) or None.
-        zeros: (B, C) like the logits and contiguous, to be filled with zeros, or None.
+        targets: one int64 label a row.
         options: what the loss is.
-        reduced: whether `reduce` follows.
+        zeros: (B, C) like the logits and contiguous, to be filled with zeros, or None.
 
     Returns:
-        weighted losses (B,), and a flat tensor: B weights, a place for `reduce`, and of each row the softmax's share of
-        the gradient and the log-sum-exp where the softmax runs over classes, its m candidates' gradient, and the bits
-        of their columns.
+        A scalar, or (B,) for reduction `none`, float32; and a flat tensor: B weights, the factor that the gradient
+        takes for the reduction, and of each row the softmax's share of the gradient and the log-sum-exp where the
+        softmax runs over classes, its m candidates' gradient, and the bits of their columns.
     """
     rows, classes = logits.shape
+    labels, per_class, per_row, weight = targets
+    p_k = targets.over_k
     k = p_k.shape[-1]
     vector = _vector(logits)
-    m = options.width
+    m = _candidates(options, classes)
     plan = _plan(options, classes, k, vector, logits.element_size() == 4, rows >= PAIRED_ROWS)
     losses = torch.empty(rows, dtype=torch.float32, device=logits.device)
-    saved = torch.empty(1 + rows * (3 + 2 * m), dtype=torch.float32, device=logits.device)
+    saved = torch.empty(saved_size(rows, classes, options), dtype=torch.float32, device=logits.device)
     scratch, codes = losses, labels
     if plan.scratch:
         scratch = torch.empty(rows, plan.scratch, dtype=torch.float32, device=logits.device)
     if plan.codes is not None:
         key = ("codes", options.method, m, k, plan.constants["M"])
         codes = on_device(key, [plan.codes], logits.device, torch.int32)[0]
+    alone = options.reduction == "none" and zeros is None
     if rows:
         forward_kernel[(triton.cdiv(rows, plan.rows),)](
             logits,
@@ -186,10 +161,10 @@ def forward(
             k,
             plan.layers,
             plan.scratch,
-            k if p_k.ndim == 2 and not options.per_sample else 0,
-            k if p_k.ndim == 2 and options.per_sample else 0,
+            k if p_k.ndim == 2 and per_class is not None else 0,
+            k if p_k.ndim == 2 and per_row is not None else 0,
             options.ignore_index,
-            options.beta,
+            0.0 if options.beta_by_row else options.beta(m),
             options.art_lambda,
             options.softsort_power,
             options.sinkhorn_tolerance,
@@ -197,12 +172,12 @@ def forward(
             WEIGHTED=weight is not None,
             ZEROS=zeros is not None,
             **plan.constants,
-            **_chain(logits.device, not reduced and zeros is None),
+            **_chain(logits.device, alone),
         )
-    return losses, saved
+    return losses if options.reduction == "none" else _reduce(losses, saved, options.reduction == "mean"), saved
 
 
-def reduce(losses: Tensor, saved: Tensor, mean: bool) -> Tensor:
+def _reduce(losses: Tensor, saved: Tensor, mean: bool) -> Tensor:
     """The sum or weighted mean of losses (B,); leaves the factor that the gradient takes for it in `saved`."""
     result = torch.empty((), dtype=torch.float32, device=losses.device)
     block = min(max(triton.next_power_of_2(len(losses)), 128), 8192)
@@ -211,69 +186,61 @@ def reduce(losses: Tensor, saved: Tensor, mean: bool) -> Tensor:
     return result
 
 
-def backward(
-    output: Tensor,
-    logits: Tensor | None,
-    upstream: Tensor,
-    saved: Tensor,
-    m: int,
-    *,
-    over_classes: bool,
-    scaled: bool,
-    zeroed: bool = False,
-) -> None:
+def backward(output: Tensor, upstream: Tensor, kept: Sequence[Tensor], options: LossOptions) -> None:
     """Write the gradient by the logits.
 
     Args:
-        output: (B, C), where to; it may be `logits` itself.
-        logits: (B, C), read only where `over_classes`; None stands for them elsewhere.
+        output: (B, C), where to; it may be the logits themselves.
         upstream: (B,) or a scalar, the gradient by the loss.
-        saved: what the forward left.
-        m: number of candidates that it left.
-        over_classes: whether every class has a gradient.
-        scaled: whether `reduce` left a factor in `saved`.
-        zeroed: whether the output is contiguous and holds zeros already.
+        kept: what the forward left, and the logits (B, C) where the softmax runs over classes.
+        options: what the loss is.
     """
     rows, classes = output.shape
     if not rows:
         return
-    width = max(16, triton.next_power_of_2(m))
-    upstream_stride = upstream.stride(0) if upstream.ndim else 0
-    if zeroed:
-        step = max(SCATTERED // width, 1)
-        scatter_kernel[(triton.cdiv(rows, step),)](
-            output,
-            upstream,
-            saved,
-            rows,
-            upstream_stride,
-            classes,
-            m,
-            SCALED=scaled,
-            ROWS=step,
-            M=width,
-            num_warps=4,
-        )
-        return
-    logits = output if logits is None else logits
+    logits = kept[1] if options.over_classes else output
     vector = gcd(_vector(logits), _vector(output))
     tile = min(triton.next_power_of_2(classes), TILE)
+    m, scaled = _candidates(options, classes), options.reduction != "none"
     backward_kernel[(rows,)](
         output,
         logits,
         upstream,
-        saved,
+        kept[0],
         logits.stride(0) // vector,
         output.stride(0) // vector,
-        upstream_stride,
+        upstream.stride(0) if upstream.ndim else 0,
         classes // vector,
         m,
-        OVER_CLASSES=over_classes,
+        OVER_CLASSES=options.over_classes,
         SCALED=scaled,
         VECTOR=vector,
         TILE=tile,
         TILES=triton.cdiv(classes, tile),
-        M=width,
+        M=max(16, triton.next_power_of_2(m)),
         num_warps=1,
         **_chain(output.device, not scaled),
+    )
+
+
+def scatter(output: Tensor, upstream: Tensor, kept: Sequence[Tensor], options: LossOptions) -> None:
+    """`backward` over an output (B, C) that is contiguous and holds zeros already."""
+    rows, classes = output.shape
+    if not rows:
+        return
+    m = _candidates(options, classes)
+    width = max(16, triton.next_power_of_2(m))
+    step = max(SCATTERED // width, 1)
+    scatter_kernel[(triton.cdiv(rows, step),)](
+        output,
+        upstream,
+        kept[0],
+        rows,
+        upstream.stride(0) if upstream.ndim else 0,
+        classes,
+        m,
+        SCALED=options.reduction != "none",
+        ROWS=step,
+        M=width,
+        num_warps=4,
     )

@@ -1,46 +1,48 @@
-"""The reference: the loss of each row in plain torch, on any device and in any floating type."""
+"""The loss of each row in plain torch, on any device and in any floating type; what the kernels are tested against."""
 
 import torch
 from torch import Tensor
 
 from .candidates import candidate_columns, candidate_scores
 from .objective import row_loss
+from .options import LossOptions
 from .relaxations import label_log_ranks
-from .settings import Settings
+from .targets import Targets
 
 
-def reference_losses(logits: Tensor, labels: Tensor, p_k: Tensor, settings: Settings, ignore_index: int) -> Tensor:
+def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
     """The loss of each row.
 
     Args:
         logits: (B, C) floating.
-        labels: (B,) int64.
-        p_k: (K,) or (B, K) floating.
-        settings: the relaxation and its options.
-        ignore_index: rows with this label cost 0.
+        targets: one label a row, int64, and the weights of ranks; class weights are not looked at.
+        options: the relaxation and its options; rows whose label is `ignore_index` cost 0.
 
     Returns:
         (B,) float32 (float64 for float64 logits); NaN where the label is out of range or a logit is NaN.
     """
-    kept = labels != ignore_index
+    labels, p_k = targets.labels, targets.over_k
+    kept = labels != options.ignore_index
     inside = (labels >= 0) & (labels < logits.shape[1])
-    if settings.method == "softmax":
+    if not options.relaxed:
         return -_log_softmax_over_classes(logits, labels, kept, inside)
-    columns = candidate_columns(logits, labels.where(inside, 0), settings.candidates(logits.shape[1]))
+    if p_k.ndim == 2 and targets.sample_p_k is None:
+        p_k = p_k[labels.where(inside, 0)]
+    columns = candidate_columns(logits, labels.where(inside, 0), options.candidates(logits.shape[1]))
     scores = candidate_scores(logits, columns)
     broken = ~inside | scores.isnan().any(dim=1)
     if scores.shape[1] == 1:
         broken = broken | logits.isnan().any(dim=1)
     hopeless = scores[:, 0] == -torch.inf
     scores = scores.where((kept & ~hopeless).unsqueeze(1), 0.0)
-    log_ranks = label_log_ranks(scores, p_k.shape[-1], settings)
-    if settings.top1_mode == "sort":
+    log_ranks = label_log_ranks(scores, p_k.shape[-1], options)
+    if options.top1_mode == "sort":
         log_softmax = log_ranks[:, 0]
-    elif settings.softmax_over == "candidates":
+    elif options.softmax_over == "candidates":
         log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
     else:
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
-    losses = row_loss(log_ranks, log_softmax, p_k, settings.top1_mode, settings.floor)
+    losses = row_loss(log_ranks, log_softmax, p_k, options)
     losses = losses - losses.detach().clamp_max(0)  # rounding
     return losses.where(~hopeless, torch.inf).where(~broken, torch.nan).where(kept, 0.0)
 
