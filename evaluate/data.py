@@ -141,21 +141,22 @@ def open_data(
         InputError: No such data, nothing in it, or parts that do not fit together.
     """
     where = Path(data).expanduser()
-    keys = {"truth": truth, "class_ids": class_ids, "group_column": group_column}
-    keys |= {"image_column": image_column, "label_column": label_column}
+    columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
+    keys = {"truth": truth, "class_ids": class_ids, "group_column": group_column, **columns}
     source: dict[str, Any] = {
         "data": str(where.resolve() if where.exists() else data),
         "part": dict(part) if isinstance(part, Mapping) else part,
     }
     source |= {name: _absolute(str(value)) for name, value in keys.items() if value is not None}
     if _is_feature_set(where):
+        _unread(f"{data}: is a feature set, which holds its labels and class names", keys)
         from ..trainer.features.feature_set import FeatureSet
 
         return HeldOutData(source, features=FeatureSet.load(where))
     if truth is not None:
+        _unread(f"{truth}: says the labels of a folder of images, not of a data set with columns", columns)
         found = labelled_by(Path(truth), where, class_ids, group_column)
         return HeldOutData(source, found.images, None, found.sets, found.groups, tuple(found.notes))
-    columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
     if part is False:
         images = open_images(data, **columns, splits=False)
     else:
@@ -190,6 +191,17 @@ def part_trained_on(
 
 def _absolute(value: str) -> str:
     return str(Path(value).resolve()) if Path(value).is_file() else value
+
+
+def _unread(why: str, keywords: Mapping[str, Any]) -> None:
+    """Refuse keywords that this kind of data does not read.
+
+    Raises:
+        InputError: One of them was given.
+    """
+    given = [f"--{name.replace('_', '-')}" for name, value in keywords.items() if value is not None]
+    if given:
+        raise InputError(f"{why}; leave {' and '.join(given)} away")
 
 
 def _is_feature_set(path: Path) -> bool:

@@ -4,6 +4,7 @@ import json
 import re
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -116,3 +117,15 @@ def test_a_mistyped_preset(features, tmp_path):
     shown = headsmith("train", features, "--out", tmp_path / "run", "--preset", "paper/imagnet1k")
     assert shown.exit_code == 2
     assert "did you mean paper/imagenet1k" in shown.stderr
+
+
+@pytest.mark.parametrize("classes", [2, 7])
+def test_a_sweep_of_noise_ends_with_status_4(tmp_path, classes):
+    random = np.random.default_rng(0)
+    labels = np.arange(420) % classes
+    FeatureSet.from_arrays(random.normal(size=(420, 8)), labels, out=tmp_path / "noise")
+    (tmp_path / "sweep.yaml").write_text("epochs: 2\nlearning_rate: [1e-3, 1e-2]\n")
+    asked = ("--config", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep", "--device", "cpu")
+    shown = headsmith("sweep", tmp_path / "noise", *asked)
+    assert shown.exit_code == 4, shown.output
+    assert "cannot be told from guessing" in " ".join(shown.output.split())

@@ -15,6 +15,7 @@ from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.data import open_data
 from headsmith.evaluate.truth import class_names_of
+from headsmith.trainer import FeatureSet
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
 
@@ -272,3 +273,18 @@ def test_groups_of_a_datasets_source(flat, tmp_path):
     assert data.image(data.ids[0]).size == (40, 40)
     with pytest.raises(InputError, match="`group_column` lens is not there; its columns are"):
         open_data(tmp_path / "set", label_column="label", group_column="lens")
+
+
+@pytest.mark.parametrize("keyword", ["truth", "class_ids", "group_column", "image_column", "label_column"])
+def test_features_hold_what_keywords_of_images_say(tmp_path, keyword):
+    path, labels = tmp_path / "features", np.arange(60) % 3
+    FeatureSet.from_arrays(np.random.default_rng(0).normal(size=(60, 4)), labels, out=path)
+    with pytest.raises(InputError, match=rf"is a feature set, which holds its.*; leave `{keyword}` away"):
+        open_data(path, **{keyword: str(write(tmp_path / "labels.txt", "a\nb\nc\n"))})
+
+
+@pytest.mark.parametrize("keyword", ["image_column", "label_column"])
+def test_a_file_of_labels_is_for_a_folder_without_columns(flat, tmp_path, keyword):
+    truth, ids = write(tmp_path / "truth.txt", LINES), write(tmp_path / "map.txt", "1 cat\n2 emu\n3 dog\n")
+    with pytest.raises(InputError, match=rf"truth\.txt: says the labels of a folder.*; leave `{keyword}` away"):
+        open_data(flat, truth=truth, class_ids=str(ids), **{keyword: "x"})

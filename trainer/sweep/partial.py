@@ -18,13 +18,23 @@ from .grid import Point, spelt_out
 RECORD = "bank.json"
 
 
+class _Scores(TypedDict):
+    """What `accuracies` gives."""
+
+    n: int
+    loss: float
+    top1: float
+    top5: float | None
+    score: float
+
+
 class _Row(TypedDict):
     """A head, as `Trained` has it."""
 
     config: dict[str, Any]
     best: dict[str, Any]
     history: list[dict[str, Any]]
-    val: dict[str, float]
+    val: _Scores
     seconds: float
     diverged: bool
     placement: str
@@ -111,8 +121,6 @@ def read_bank(path: Path, bank: Sequence[Point], number: int) -> list[Trained]:
     heads = []
     for place, (point, row) in enumerate(zip(bank, rows, strict=True)):
         own = {name: row[name] for name in _Row.__annotations__ if name != "config"}
-        if not {"n", "loss", "top1", "top5", "score"} <= row["val"].keys():
-            raise DamagedFileError(f"{path / RECORD}: heads[{place}].val: scores are missing; {again}")
         try:
             config = TrainConfig(**row["config"])
         except InputError as error:

@@ -9,10 +9,11 @@ import pytest
 import torch
 from digits_features import digits_with
 from PIL import Image
+from sklearn.datasets import load_digits
 from sklearn.metrics import top_k_accuracy_score
 
 from headsmith.core.errors import InputError
-from headsmith.trainer import train
+from headsmith.trainer import FeatureSet, train
 from headsmith.trainer.sweep import Sweep, banks, sweep, sweeping
 
 GRID = {
@@ -283,3 +284,29 @@ def test_a_folder_that_is_no_sweep(tmp_path):
     (tmp_path / "sweep.json").write_text("{}")
     with pytest.raises(InputError, match="format is None, expected 'headsmith.sweep'"):
         Sweep.load(tmp_path)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_fewer_than_five_classes_have_no_top5(tmp_path, monkeypatch, classes):
+    pixels, labels = load_digits(n_class=classes, return_X_y=True)
+    few, out = FeatureSet.from_arrays(pixels / 16, labels), tmp_path / "sweep"
+    grid = {"device": "cpu", "epochs": 4, "seed": [0, 1], "learning_rate": [0.01, 0.1]}
+    fit, calls = sweeping.fit_heads, []
+
+    def interrupted(*args, **keywords):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(args)
+        return fit(*args, **keywords)
+
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(sweeping, "fit_heads", interrupted)
+        sweep(few, out=out, config=grid)
+    assert list(tmp_path.glob("sweep.partial/bank-*"))
+    resumed = sweep(few, out=out, config=grid)
+    whole = sweep(few, out=tmp_path / "whole", config=grid)
+    for found in (resumed, whole):
+        scores = found.record["winner"]["val"]
+        assert (type(scores["n"]), scores["top5"]) == (int, None)
+        assert scores["top1"] > 0.9
+    assert resumed.record["winner"] == whole.record["winner"]
