@@ -23,6 +23,7 @@ from .sanity import probed
 from .speed import gpu_name, speed_of_pass
 from .zoo import Candidate, Failed, open_candidate
 from .zoo.failure import failure
+from .zoo.foreign_model import ForeignModel
 
 KEPT, CONFUSED = 5, 100
 TORCH = "torch"
@@ -118,6 +119,7 @@ def _measure(
         against=against,
         flags=[
             *suspicions,
+            *_sums(model),
             *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
         ],
         not_finite=measured.not_finite,
@@ -139,6 +141,12 @@ def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
     found = held_out.remarks
     said = described(found, candidate.preprocessing.background)
     return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
+
+
+def _sums(model: Model) -> list[str]:
+    """What to say of probabilities that are none: of a softmax over the images, or over a part of the classes."""
+    strange = isinstance(model, ForeignModel) and model.strange_sums
+    return ["its probabilities do not sum to 1: is its softmax over another axis than the classes?"] if strange else []
 
 
 def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> str:

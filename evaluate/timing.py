@@ -4,14 +4,14 @@ They take turns, so that what slows the machine down for a while slows down all 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..core.environment import free_memory
 from ..core.progress import progress
-from ..export.runtime import Array, Model
+from ..export.runtime import Array, Model, Outputs
 from .busy import Watch
 from .data import HeldOutData
 from .memory import Growth
@@ -25,7 +25,7 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ROUNDS, LEAST = 5, 3
 # Files that are open at once: so many, and so large a part of the free memory, each taken for four times its size.
 OPEN, TIMES, PART = 16, 4, 0.5
-BUSY, UNTIMED = "busy machine", "speed was not timed"
+BUSY, UNTIMED, BROKEN = "busy machine", "speed was not timed", "its answers are NaN or infinite at a batch size of"
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,16 @@ class _Opened:
     memory: int | None
     gpu: int | None
 
-    def run(self, size: int) -> Callable[[], object]:
+    def run(self, size: int) -> Callable[[], Outputs]:
         """One run over so many inputs."""
         fed = self.model.feed(np.concatenate([self.input] * size))
         return lambda: self.model.answer(fed)
+
+    def broken(self, sizes: Iterable[int]) -> list[str]:
+        """What to say of answers that are NaN or infinite at some of these batch sizes, where the pass had none."""
+        wrong = [size for size in sizes if not np.isfinite(self.run(size)().logits).all()]
+        listed = ", ".join(map(str, wrong))
+        return [f"{BROKEN} {listed}"] if wrong and not self.result.not_finite else []
 
 
 def time_together(
@@ -131,7 +137,8 @@ def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> N
             rates[place][size] = float(size * len(times) / times.sum())
     busy = watch.disturbed()
     for one, times, throughput in zip(opened, latencies, rates, strict=True):
-        flags = [flag for flag in one.result.flags if not flag.startswith(BUSY)]
+        flags = [flag for flag in one.result.flags if not flag.startswith((BUSY, BROKEN))]
+        flags += one.broken(throughput)
         if busy is not None:
             flags.append(f"{BUSY}: other programs took {busy:.1f} CPUs while it was timed, so it is faster than this")
         speed = replace(

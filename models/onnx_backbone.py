@@ -17,7 +17,7 @@ from ..core.structure import structured
 from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.cutting import IMAGES
-from .onnx_graph.layout import layout_of
+from .onnx_graph.layout import check_pixels, layout_of
 from .onnx_session import SessionErrors, open_session, short_reason
 from .preprocessing import Preprocessing
 from .recipe_file import read_recipe
@@ -96,6 +96,7 @@ def onnx_source(
     images, last = only_input(model, where), find_last_layer(model, where, layer)
     recipe = _recipe(model, images, preprocessing, where)
     _check_size(images, recipe, where)
+    check_pixels(images, recipe, where)
     weight, bias = affine_weights(model, last, where)
     identity = _hash(ir.convenience.extract(model.graph, [images], [last.inputs]))
     network = OnnxNetwork(cut(model, last, where), weight.shape[1], where)

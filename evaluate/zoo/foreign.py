@@ -11,7 +11,7 @@ from ...core.errors import InputError
 from ...models.class_names import ClassNames
 from ...models.onnx_graph import NOT_TENSORS, only_input
 from ...models.onnx_graph.last_layer import SHAPE_ONLY
-from ...models.onnx_graph.layout import layout_of
+from ...models.onnx_graph.layout import check_pixels, layout_of
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
@@ -57,6 +57,7 @@ def describe_foreign(model: ir.Model, row: Row, where: str) -> Foreign:
         raise InputError(f"{where}: input {images.name} takes {images.dtype}, expected float or uint8 pixels")
     recipe = _recipe(row, layout_of(shape), where)
     _check_shape(images, shape, recipe, where)
+    check_pixels(images, recipe, where)
     if row.labels is None:
         raise InputError(
             f"{where}: does not say what its outputs are, and that is never guessed; name its labels with --labels "

@@ -22,6 +22,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "tensor(uint8)": np.dtype(np.uint8),
 }
 TOP_K = 5
+SUMS = 1e-2  # what rounding 1,000 probabilities to float16 may move their sum by
 
 
 class ForeignModel(Model):
@@ -32,6 +33,7 @@ class ForeignModel(Model):
 
     Attributes:
         session: Its session.
+        strange_sums: Whether a row of probabilities, of all that were answered, did not sum to 1.
     """
 
     def __init__(self, candidate: Candidate, provider: str, threads: int) -> None:
@@ -53,6 +55,7 @@ class ForeignModel(Model):
         self.settings = session_settings(self.session, provider, threads)
         (self._input,) = self.session.get_inputs()
         self._dtype = DTYPES[self._input.type]
+        self.strange_sums = False
 
     @property
     def takes_floats(self) -> bool:
@@ -65,8 +68,7 @@ class ForeignModel(Model):
 
     def fed_by(self, preprocessing: Preprocessing, inputs: Array) -> Array:
         """What `feed` would give under another recipe, of the same crop."""
-        table = normalised_levels(preprocessing)
-        levels = (table if self.takes_floats else table.round()).astype(self._dtype)
+        levels = normalised_levels(preprocessing).astype(self._dtype)  # of whole numbers only for pixels as they are
         order = (2, 1, 0) if preprocessing.channel_order == "bgr" else (0, 1, 2)
         axis = 1 if preprocessing.layout == "nchw" else 3
         return np.stack([levels[place][inputs[..., channel]] for place, channel in enumerate(order)], axis=axis)
@@ -91,6 +93,9 @@ class ForeignModel(Model):
         found = np.asarray(scores, np.float32).reshape(size, -1)[:n]
         if self._setup.quantised:
             found = (found - self._setup.zero_point) * np.float32(self._setup.scale or 1)
+        if self._setup.probabilities and not self._setup.quantised:
+            sums = found.sum(axis=1)
+            self.strange_sums |= bool((np.isfinite(sums) & (np.abs(sums - 1) > SUMS)).any())
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
         if not self._setup.probabilities:

@@ -9,7 +9,7 @@ import torch
 from scipy.special import softmax
 
 from headsmith.evaluate.zoo import Failed, open_candidate
-from headsmith.models import Normalize
+from headsmith.models import Normalize, load_backbone
 
 PIXEL = {"resize_size": 1, "crop_size": 1}
 SEEN = "(float[N,3,1,1] images) => (float[N,3] scores) { scores = Flatten(images) }"  # its scores are what it is fed
@@ -52,6 +52,26 @@ def test_pixels_come_in_the_dtype_of_the_file(fed, kind):
     graph = f"({kind}[N,3,1,1] images) => (float[N,3] scores) {{ x = Cast<to=1>(images) scores = Flatten(x) }}"
     recipe = {"mean": 0, "std": 1, "channel_order": "rgb"}
     assert fed((255, 0, 7), graph, **recipe).tolist() == [255, 0, 7]
+
+
+@pytest.mark.parametrize("changes", [{"scale": 1 / 255}, {"mean": [0, 0, 1]}, {"std": 2}])
+def test_whole_numbers_take_no_pixels_that_a_recipe_scales(onnx_file, recipe_file, labels_file, only, changes):
+    graph = "(uint8[N,3,1,1] images) => (float[N,2] scores) { x = Cast<to=1>(images) f = Flatten(x) "
+    path = onnx_file(graph + "scores = MatMul(f, w) }", w=(3, 2))
+    recipe = recipe_file(**PIXEL | {"mean": 0, "std": 1, "channel_order": "rgb"} | changes)
+    message = r"input images takes uint8 pixels, the recipe has scale .*; expected scale 1, mean 0 and std 1"
+    assert_failed(only(path, preprocessing=recipe, labels=labels_file(2)), message)
+    with pytest.raises(ValueError, match=message):
+        load_backbone(f"onnx:{path}", preprocessing=recipe)
+
+
+def test_whole_numbers_take_pixels_as_they_are(onnx_file, recipe_file):
+    graph = "(uint8[N,3,1,1] images) => (float[N,2] scores) { x = Cast<to=1>(images) f = Flatten(x) "
+    path = onnx_file(graph + "scores = MatMul(f, w) }", w=(3, 2))
+    recipe = recipe_file(**PIXEL, mean=0, std=1, channel_order="rgb")
+    network = load_backbone(f"onnx:{path}", preprocessing=recipe)
+    pixels = torch.tensor([[255, 0, 7]], dtype=torch.uint8).reshape(1, 3, 1, 1)
+    assert network(pixels).tolist() == [[255, 0, 7]]
 
 
 def test_nhwc_is_seen_in_the_shape(onnx_file, recipe_file, labels_file, only):

@@ -8,6 +8,7 @@ from PIL import Image
 
 from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.evaluate import evaluate_classifiers
+from headsmith.evaluate.timing import Effort
 from headsmith.evaluate.zoo import Candidate, Failed, open_candidate
 from headsmith.export.bundle.file_info import file_info
 from headsmith.export.formats.onnx_runtime import OnnxModel
@@ -183,16 +184,60 @@ ACROSS = """(float[N, 3, 8, 8] images) => (float[N, 2] scores) {
 }"""
 
 
-def test_answers_that_depend_on_the_batch_are_doubted(onnx_file, recipe_file, image_folder, tmp_path):
-    (tmp_path / "labels.txt").write_text("cat\ndog\n")
-    found = evaluate_classifiers(
-        onnx_file(ACROSS, weight=(3, 2)),
-        data=image_folder({"cat": 4, "dog": 4}),
-        out=tmp_path / "results",
-        preprocessing=recipe_file(channel_order="rgb"),
-        labels=str(tmp_path / "labels.txt"),
-    )
-    assert any("depend on what lies beside it" in doubt for doubt in found[0].flags)
+FIRST = ACROSS.replace(
+    "mean = ReduceMean <axes = [0], keepdims = 1>(plain)",
+    """zero = Constant<value_ints = [0]>()
+    row = Gather<axis = 0>(plain, zero)
+    mean = Sub(plain, row)""",
+)
+SOFTMAX = ACROSS.replace("scores = Sub(plain, mean)", "scores = Softmax<axis = AXIS>(plain)")
+
+
+def not_finite_at(size):
+    """NaN where the batch has this size."""
+    tail = f"""shape = Shape(plain)
+    axis = Constant<value_ints = [0]>()
+    count = Gather(shape, axis)
+    size = Constant<value_ints = [{size}]>()
+    this = Equal(count, size)
+    zero = Constant<value_float = 0.0>()
+    nan = Div(zero, zero)
+    scores = Where(this, nan, plain)"""
+    return ACROSS.replace("scores = Sub(plain, mean)", tail)
+
+
+@pytest.fixture
+def flags(onnx_file, recipe_file, image_folder, tmp_path):
+    """A function: a graph to what is doubted of it on eight images."""
+
+    def run(graph, **options):
+        (tmp_path / "labels.txt").write_text("cat\ndog\n")
+        found = evaluate_classifiers(
+            onnx_file(graph, weight=(3, 2)),
+            data=image_folder({"cat": 4, "dog": 4}),
+            out=tmp_path / "results",
+            preprocessing=recipe_file(channel_order="rgb"),
+            labels=str(tmp_path / "labels.txt"),
+            **options,
+        )
+        return "; ".join(found[0].flags)
+
+    return run
+
+
+@pytest.mark.parametrize("graph", [ACROSS, FIRST, *map(not_finite_at, (1, 2, 7))])
+def test_answers_that_depend_on_the_batch_are_doubted(flags, graph):
+    assert "depend on what lies beside it" in flags(graph)
+
+
+def test_answers_that_break_at_a_size_that_is_only_timed_are_doubted(flags, monkeypatch):
+    monkeypatch.setattr("headsmith.evaluate.evaluation.THOROUGH", Effort(0.0, 1, (1, 2, 16)))
+    assert "NaN or infinite at a batch size of 16" in flags(not_finite_at(16), speed=True)
+
+
+@pytest.mark.parametrize(("axis", "doubted"), [(0, True), (1, False)])
+def test_a_softmax_over_the_images_is_doubted(flags, axis, doubted):
+    assert ("do not sum to 1" in flags(SOFTMAX.replace("AXIS", str(axis)))) == doubted
 
 
 def test_scores_whose_first_axis_is_no_batch_are_refused(onnx_file, recipe_file, image_folder, tmp_path):
