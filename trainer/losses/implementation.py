@@ -65,7 +65,7 @@ def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
     labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
     m = options.candidates(classes) if options.relaxed else 1
     if implementation(options.impl, logits, m) == "triton":
-        from .kernels.op import fused_loss
+        from .kernels.fused_loss import fused_loss
 
         return fused_loss(logits, targets, options)
     losses = torch_losses(logits, targets, options)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, implementation, topk_cross_entropy
-from headsmith.trainer.losses.kernels import launch
+from headsmith.trainer.losses.kernels import run_kernels
 
 pytestmark = pytest.mark.filterwarnings(  # numpy, in lanes that are masked
     "ignore:(overflow|invalid value|divide by zero|All-NaN slice) encountered:RuntimeWarning"
@@ -166,7 +166,7 @@ def test_equal_huge_and_distant_scores(options):
 @pytest.mark.parametrize("method", NETWORKS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_two_rows_a_program(monkeypatch, method, dtype):
-    monkeypatch.setattr(launch, "PAIRED_ROWS", 1)
+    monkeypatch.setattr(run_kernels, "PAIRED_ROWS", 1)
     logits, labels = batch(5, 37, dtype)
     labels[1] = -100
     logits[2, 3] = torch.nan
@@ -196,7 +196,7 @@ def test_masked_classes(options):
 @pytest.mark.parametrize("m", [6, None])
 def test_rows_with_masks_of_their_own(monkeypatch, method, m):
     """As without the masked columns: the reference of each row alone, of which only the finite scores are given."""
-    monkeypatch.setattr(launch, "PAIRED_ROWS", 1)
+    monkeypatch.setattr(run_kernels, "PAIRED_ROWS", 1)
     logits, _ = batch(5, 19)
     for row, left in enumerate([1, 2, 3, 5, 18]):
         logits[row, logits[row].argsort()[: 19 - left]] = -torch.inf

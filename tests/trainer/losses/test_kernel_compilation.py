@@ -6,6 +6,7 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
+from headsmith.trainer.losses.kernels import neuralsort, sinkhorn, softmax, softsort, sorting_network  # noqa: E402
 from headsmith.trainer.losses.kernels.backward import (  # noqa: E402
     backward_kernel,
     reduce_kernel,
@@ -13,14 +14,13 @@ from headsmith.trainer.losses.kernels.backward import (  # noqa: E402
 )
 from headsmith.trainer.losses.kernels.forward import forward_kernel  # noqa: E402
 
-FLOATS = {"beta", "art_lambda", "power", "tolerance", "floor"}
+FLOATS = {"beta", "setting", "floor"}
 INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32"}
 FORWARD = {
-    "METHOD": "neuralsort",
-    "DISTRIBUTION": "logistic_phi",
+    "RELAX": neuralsort.relax,
+    "VARIANT": "",
     "MODE": "sm",
     "OVER_CLASSES": False,
-    "LINEAR": True,
     "FLOORED": False,
     "WEIGHTED": True,
     "ZEROS": True,
@@ -32,9 +32,11 @@ FORWARD = {
     "TILES": 1,
     "ROWS": 1,
     "M": 16,
+    "WEIGHTS": 8,
     "RANKS": 8,
     "LAYERS": 0,
 }
+NETWORK = {"RELAX": sorting_network.relax, "VARIANT": "logistic_phi", "WEIGHTS": 0}
 
 
 def compile_for_hopper(kernel, constants, logits="bf16"):
@@ -56,12 +58,12 @@ def compile_for_hopper(kernel, constants, logits="bf16"):
     ("options", "logits"),
     [
         ({}, "bf16"),
-        ({"METHOD": "softmax", "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
-        ({"METHOD": "softsort", "LINEAR": False, "MODE": "smce", "FLOORED": True}, "fp16"),
-        ({"METHOD": "sinkhorn", "MODE": "sort", "WIDE": True, "VECTOR": 1}, "fp32"),
-        ({"METHOD": "bitonic", "LAYERS": 3, "DISTRIBUTION": "gaussian", "ROWS": 2, "CHAINED": True}, "bf16"),
-        ({"METHOD": "odd_even", "LAYERS": 3, "DISTRIBUTION": "cauchy", "OVER_CLASSES": True}, "bf16"),
-        ({"METHOD": "splitter_selection", "M": 64, "TILE_GROUPS": 64, "TILES": 4}, "bf16"),
+        ({"RELAX": softmax.relax, "WEIGHTS": 0, "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
+        ({"RELAX": softsort.relax, "VARIANT": "power", "MODE": "smce", "FLOORED": True}, "fp16"),
+        ({"RELAX": sinkhorn.relax, "MODE": "sort", "WIDE": True, "VECTOR": 1, "WEIGHTS": 16}, "fp32"),
+        (NETWORK | {"LAYERS": 3, "VARIANT": "gaussian", "ROWS": 2, "CHAINED": True}, "bf16"),
+        (NETWORK | {"LAYERS": 3, "VARIANT": "cauchy", "OVER_CLASSES": True}, "bf16"),
+        (NETWORK | {"M": 64, "TILE_GROUPS": 64, "TILES": 4}, "bf16"),
     ],
 )
 def test_forward(options, logits):

@@ -28,7 +28,7 @@ def backward_kernel(
 ):
     """One row: zeros or the softmax's share, then the candidates' values over it.
 
-    See `launch.py` for the arguments' meaning; strides and `C` count in units of VECTOR columns.
+    See `run_kernels.py` for the arguments' meaning; strides and `C` count in units of VECTOR columns.
     """
     if CHAINED:
         gdc_wait()

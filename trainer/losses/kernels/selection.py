@@ -10,8 +10,8 @@ still in cache, with the next one below it. The round that meets the label is vo
 import triton
 import triton.language as tl
 
-from .keys import LOWEST, NO_COLUMN, is_nan, ordered, packed, score_of
 from .maths import ln
+from .score_order import LOWEST, NO_COLUMN, is_nan, ordered, packed, score_of
 
 
 @triton.jit

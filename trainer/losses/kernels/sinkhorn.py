@@ -8,12 +8,78 @@ The kernel is held twice, with ranks and with candidates along axis 0, because s
 import triton
 import triton.language as tl
 
+from ..options import LossOptions
 from .maths import ln
-from .pairwise import label_place, sorted_lanes
+from .needs import Needs
+from .objective import objective
+from .pairwise import label_place, only_row, sorted_lanes
+
+
+def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+    """See `plan.py`."""
+    iterations = options.sinkhorn_iterations
+    return Needs(
+        setting=options.sinkhorn_tolerance,
+        weights=width,
+        layers=iterations,
+        scratch=iterations * width,
+        warps=2 if width > 32 else 1,
+    )
 
 
 @triton.jit
-def squash(scores, lane, m):
+def relax(
+    row,
+    target,
+    memory,
+    beta,
+    setting,
+    VARIANT: tl.constexpr,
+    MODE: tl.constexpr,
+    FLOORED: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
+    RANKS: tl.constexpr,
+    LAYERS: tl.constexpr,
+):
+    """See `plan.py`."""
+    scores, label_score, count, lane = row
+    weights, top1, log_softmax, floor, _, _ = target
+    scratch_ptr, scratch_stride, _, layers, _, _ = memory
+    flat, own, count = only_row(scores), only_row(label_score), only_row(count)
+    beta = tl.where(beta > 0, beta, 10.0 * tl.maximum(count - 1, 1))
+    scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * scratch_stride
+    squashed, centred, inverse = _squash(flat, lane, count)
+    one_hot = tl.where(lane == 0, 1.0, 0.0)
+    own_squashed = tl.sum(squashed * one_hot, axis=0)
+    ranks, candidates, log_label = _kernels(squashed, flat, own, own_squashed, lane, count, beta)
+    row_scales, column_scales, done = _forward(ranks, candidates, lane, scratch, count, layers, setting, M)
+    own_scale = tl.sum(column_scales * one_hot, axis=0)
+    log_ranks = log_label + ln(tl.where(lane < count, row_scales, 1.0)) + ln(own_scale)
+    weights = tl.where((lane < count)[None, :], weights, 0.0)
+    loss, by_rank, by_softmax = objective(log_ranks[None, :], weights, top1, log_softmax, floor, MODE, FLOORED)
+    gradient = _backward(
+        ranks,
+        candidates,
+        squashed,
+        own_squashed,
+        centred,
+        inverse,
+        row_scales,
+        column_scales,
+        only_row(by_rank),
+        lane,
+        scratch,
+        count,
+        beta,
+        done,
+        M,
+    )
+    return loss, gradient[None, :], by_softmax
+
+
+@triton.jit
+def _squash(scores, lane, m):
     """Squashed scores, their distance from the mean, and 1 / sqrt(1 + variance)."""
     inside = lane < m
     centred = tl.where(inside, scores - tl.sum(tl.where(inside, scores, 0.0), axis=0) / m, 0.0)
@@ -42,7 +108,7 @@ def _first_columns(squashed, scores, label_score, lane, m, beta):
 
 
 @triton.jit
-def sinkhorn_kernels(squashed, scores, label_score, label_squashed, lane, m, beta):
+def _kernels(squashed, scores, label_score, label_squashed, lane, m, beta):
     """The kernel, scaled by the first potentials and to a highest value of 1 in each rank.
 
     Returns:
@@ -75,7 +141,7 @@ def _inverse(sums, inside):
 
 
 @triton.jit
-def sinkhorn_forward(by_rank, by_candidate, lane, scratch, m, iterations, tolerance, M: tl.constexpr):
+def _forward(by_rank, by_candidate, lane, scratch, m, iterations, tolerance, M: tl.constexpr):
     """Scale the kernel; `scratch` keeps the row scales (M,) of each iteration.
 
     Returns:
@@ -102,7 +168,7 @@ def sinkhorn_forward(by_rank, by_candidate, lane, scratch, m, iterations, tolera
 
 
 @triton.jit
-def sinkhorn_backward(
+def _backward(
     by_rank,
     by_candidate,
     squashed,

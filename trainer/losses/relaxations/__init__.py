@@ -1,15 +1,25 @@
-"""Relaxed permutations: the label's column, and whole matrices."""
+"""Relaxed permutations: the label's column, and whole matrices.
+
+`METHOD_DEFAULTS` names a module of this folder for each relaxation. It holds `log_permutation`, and, where the label's
+column alone costs less than the matrix, `label_log_ranks`, with the arguments of the functions here.
+"""
+
+from importlib import import_module
 
 import torch
 from torch import Tensor
 
-from ..method_defaults import NETWORKS
+from ..method_defaults import METHOD_DEFAULTS
 from ..options import LossOptions
 from .masked import finite_count
-from .neuralsort import neuralsort_logits
-from .sinkhorn import sinkhorn_log_plan
-from .softsort import softsort_logits
-from .sorting_network import UNREACHED, soft_selection
+
+_MODULES = {
+    name: import_module(f".{method.module}", __package__)
+    for name, method in METHOD_DEFAULTS.items()
+    if name != "softmax"
+}
+_MATRIX = {name: module.log_permutation for name, module in _MODULES.items()}
+_COLUMN = {name: module.label_log_ranks for name, module in _MODULES.items() if hasattr(module, "label_log_ranks")}
 
 
 def label_log_ranks(scores: Tensor, k: int, options: LossOptions) -> Tensor:
@@ -23,41 +33,14 @@ def label_log_ranks(scores: Tensor, k: int, options: LossOptions) -> Tensor:
     Returns:
         (B, k) logarithms of probabilities.
     """
-    if options.method in NETWORKS:
-        first = torch.full_like(scores, UNREACHED)
-        first[:, 0] = 0
-        return _through_network(scores, first.unsqueeze(1), k, options)[:, 0]
+    if options.method in _COLUMN:
+        ranks: Tensor = _COLUMN[options.method](scores, k, options)
+        return ranks
     taken = torch.arange(k, device=scores.device) < finite_count(scores)[1]
     return log_permutation(scores, k, options)[:, :, 0].where(taken, -torch.inf)
 
 
 def log_permutation(scores: Tensor, k: int, options: LossOptions) -> Tensor:
     """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
-    beta = options.beta(scores.shape[-1])
-    if options.method in NETWORKS:
-        order = finite_count(scores)[0].byte().argsort(dim=1, descending=True, stable=True)
-        identity = torch.full((scores.shape[-1],) * 2, UNREACHED, dtype=scores.dtype, device=scores.device)
-        ordered = identity.fill_diagonal_(0)[order].transpose(1, 2)
-        return _through_network(scores.gather(1, order), ordered, k, options).transpose(1, 2)
-    if options.method == "sinkhorn":
-        steep = 10.0 * (finite_count(scores)[1] - 1).clamp_min(1) if options.beta_by_row else beta
-        iterations, tolerance = options.sinkhorn_iterations, options.sinkhorn_tolerance
-        kernel, rows, columns = sinkhorn_log_plan(scores, steep, iterations, tolerance)
-        return kernel[:, :k] + rows[:, :k].unsqueeze(-1) + columns.unsqueeze(1)
-    if options.method == "neuralsort":
-        return neuralsort_logits(scores, k, beta).log_softmax(-1)
-    if options.method == "softsort":
-        return softsort_logits(scores, k, beta, options.softsort_power).log_softmax(-1)
-    raise ValueError("method 'softmax' has no permutation matrix, expected a relaxation")
-
-
-def _through_network(scores: Tensor, log_vectors: Tensor, k: int, options: LossOptions) -> Tensor:
-    return soft_selection(
-        scores,
-        log_vectors,
-        k,
-        method=options.method,
-        distribution=options.distribution,
-        inverse_temperature=options.beta(scores.shape[-1]),
-        art_lambda=options.art_lambda,
-    )
+    matrix: Tensor = _MATRIX[options.method](scores, k, options)
+    return matrix

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..options import LossOptions
 from .masked import below, finite_count
 
 _FEW = 32
@@ -39,6 +40,11 @@ class _AbsoluteDeviations(torch.autograd.Function):
 
 def _prefix_sums(values: Tensor) -> Tensor:
     return torch.nn.functional.pad(values.cumsum(-1), (1, 0))
+
+
+def log_permutation(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
+    return neuralsort_logits(scores, k, options.beta(scores.shape[-1])).log_softmax(-1)
 
 
 def neuralsort_logits(scores: Tensor, k: int, inverse_temperature: float) -> Tensor:

@@ -3,7 +3,13 @@
 import torch
 from torch import Tensor
 
+from ..options import LossOptions
 from .masked import below, finite_count
+
+
+def log_permutation(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
+    return softsort_logits(scores, k, options.beta(scores.shape[-1]), options.softsort_power).log_softmax(-1)
 
 
 def softsort_logits(scores: Tensor, k: int, inverse_temperature: float, power: float) -> Tensor:

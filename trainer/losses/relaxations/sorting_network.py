@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..constants import on_device
 from ..first_order import first_order_only
+from ..options import LossOptions
 from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
 from .masked import below, finite_count
 from .networks import network
@@ -46,16 +47,22 @@ def _cached_schedule(method: str, n: int, k: int) -> tuple[list[list[int]], list
     return partners, directions
 
 
-def soft_selection(
-    scores: Tensor,
-    log_vectors: Tensor,
-    k: int,
-    *,
-    method: str,
-    distribution: str,
-    inverse_temperature: float,
-    art_lambda: float,
-) -> Tensor:
+def label_log_ranks(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """Logarithm of P[r, 0] for r = 1..k, (B, k), for scores (B, m): the label's one-hot vector, pushed through."""
+    first = torch.full_like(scores, UNREACHED)
+    first[:, 0] = 0
+    return soft_selection(scores, first.unsqueeze(1), k, options)[:, 0]
+
+
+def log_permutation(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
+    order = finite_count(scores)[0].byte().argsort(dim=1, descending=True, stable=True)
+    identity = torch.full((scores.shape[-1],) * 2, UNREACHED, dtype=scores.dtype, device=scores.device)
+    ordered = identity.fill_diagonal_(0)[order].transpose(1, 2)
+    return soft_selection(scores.gather(1, order), ordered, k, options).transpose(1, 2)
+
+
+def soft_selection(scores: Tensor, log_vectors: Tensor, k: int, options: LossOptions) -> Tensor:
     """Push vectors through the soft comparators of a network, that of the scores which are not masked.
 
     Args:
@@ -63,15 +70,13 @@ def soft_selection(
         log_vectors: (B, L, n), logarithms of L non-negative vectors over the wires; a one-hot vector comes out as its
             wire's column of P. Its zeros are `UNREACHED`, a finite stand-in for minus infinity.
         k: how many ranks to return, 1..n.
-        method: `odd_even`, `bitonic` or `splitter_selection`.
-        distribution: the CDF of the comparators.
-        inverse_temperature: steepness of the comparators.
-        art_lambda: lambda of `logistic_phi`.
+        options: `method` is the network; `distribution`, the inverse temperature and `art_lambda` its comparators.
 
     Returns:
         (B, L, k) logarithms of the vectors at ranks 1..k, `UNREACHED` at ranks that a row's scores do not have.
     """
-    how = (distribution, inverse_temperature, art_lambda)
+    method = options.method
+    how = (options.distribution, options.beta(scores.shape[-1]), options.art_lambda)
     finite, count = finite_count(scores)
     if _may_ask(scores):
         if finite.all():

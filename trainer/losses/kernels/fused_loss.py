@@ -9,7 +9,8 @@ from torch import Tensor
 from ..first_order import first_order_only
 from ..options import LossOptions
 from ..targets import Targets
-from . import launch
+from . import run_kernels
+from .plan import saved_size
 
 
 def fused_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
@@ -34,7 +35,7 @@ class _EagerLoss(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, targets: Targets, options: LossOptions, graded: bool) -> Tensor:
         zeroed = graded and not options.inplace and not options.over_classes and logits.requires_grad
         ctx.zeros = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if zeroed else None
-        result, saved = launch.forward(logits, targets, options, ctx.zeros)
+        result, saved = run_kernels.forward(logits, targets, options, ctx.zeros)
         ctx.shape, ctx.dtype, ctx.options = logits.shape, logits.dtype, options
         ctx.save_for_backward(saved, *([logits] if options.inplace or options.over_classes else []))
         ctx.set_materialize_grads(False)
@@ -48,13 +49,13 @@ class _EagerLoss(torch.autograd.Function):
         kept = ctx.saved_tensors
         zeros, ctx.zeros = ctx.zeros, None
         if zeros is not None:
-            launch.scatter(zeros, upstream, kept, ctx.options)
+            run_kernels.scatter(zeros, upstream, kept, ctx.options)
             return zeros, None, None, None
         if ctx.options.inplace:
             output = kept[1].detach()
         else:
             output = torch.empty(ctx.shape, dtype=ctx.dtype, device=upstream.device)
-        launch.backward(output, upstream, kept, ctx.options)
+        run_kernels.backward(output, upstream, kept, ctx.options)
         return output, None, None, None
 
 
@@ -62,7 +63,7 @@ class _EagerLoss(torch.autograd.Function):
 def _forward_op(logits: Tensor, tensors: Sequence[Tensor], names: str, options: str) -> tuple[Tensor, Tensor]:
     """The result, and what the backward needs; the targets that are given, and their names."""
     targets = Targets(**dict(zip(names.split(), tensors, strict=True)))
-    return launch.forward(logits, targets, LossOptions.from_text(options))
+    return run_kernels.forward(logits, targets, LossOptions.from_text(options))
 
 
 @_forward_op.register_fake
@@ -70,7 +71,7 @@ def _(logits: Tensor, tensors: Sequence[Tensor], names: str, options: str) -> tu
     rows, classes = logits.shape
     asked = LossOptions.from_text(options)
     result = logits.new_empty(rows if asked.reduction == "none" else (), dtype=torch.float32)
-    return result, logits.new_empty(launch.saved_size(rows, classes, asked), dtype=torch.float32)
+    return result, logits.new_empty(saved_size(rows, classes, asked), dtype=torch.float32)
 
 
 @torch.library.custom_op("headsmith::topk_cross_entropy_backward", mutates_args=())
@@ -78,7 +79,7 @@ def _backward_op(
     upstream: Tensor, kept: Sequence[Tensor], shape: Sequence[int], dtype: torch.dtype, options: str
 ) -> Tensor:
     output = torch.empty(shape, dtype=dtype, device=upstream.device)
-    launch.backward(output, upstream, kept, LossOptions.from_text(options))
+    run_kernels.backward(output, upstream, kept, LossOptions.from_text(options))
     return output
 
 

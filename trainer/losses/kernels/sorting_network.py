@@ -12,10 +12,69 @@ memory for others.
 import triton
 import triton.language as tl
 
+from ..options import LossOptions
+from ..relaxations.networks import codes_by_count
 from .distributions import log2_cdf_pair, log_cdf_slopes, steepen
 from .maths import LN_2, log2_add
+from .needs import Needs
+from .objective import objective, rank_weights
 
+_UNROLLED_WIDTH = 16
+_UNROLLED_LAYERS = 16
 UNREACHED = tl.constexpr(-1e30)
+
+
+def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+    """See `plan.py`."""
+    codes = codes_by_count(options.method, m, k, width)
+    layers = codes.shape[1]
+    unrolled = width <= _UNROLLED_WIDTH and layers <= _UNROLLED_LAYERS
+    rows = 2 if unrolled and many else 1
+    return Needs(
+        setting=options.art_lambda,
+        variant=options.distribution,
+        rows=rows,
+        layers=layers,
+        unrolled=unrolled,
+        scratch=0 if unrolled else layers * 2 * width,
+        codes=codes,
+        registers=96 if rows == 1 and width <= _UNROLLED_WIDTH and layers <= 12 else 128,
+    )
+
+
+@triton.jit
+def relax(
+    row,
+    target,
+    memory,
+    beta,
+    setting,
+    VARIANT: tl.constexpr,
+    MODE: tl.constexpr,
+    FLOORED: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
+    RANKS: tl.constexpr,
+    LAYERS: tl.constexpr,
+):
+    """See `plan.py`."""
+    scores, _, count, lane = row
+    _, top1, log_softmax, floor, p_k_ptrs, K = target
+    scratch_ptr, scratch_stride, codes_ptr, layers, rows, m = memory
+    scratch = scratch_ptr + rows[:, None] * scratch_stride
+    used = tl.maximum(count, 1)[:, None]
+    codes = codes_ptr + (m - used) * (layers * M) + lane[None, :]
+    weights = rank_weights(p_k_ptrs, used - 1 - lane[None, :], K, 0 if MODE == "sort" else 1, RANKS)
+    if LAYERS > 0:
+        logs, saved_scores, saved_logs = _small(scores, lane, codes, beta, setting, VARIANT, LAYERS, ROWS, M)
+    else:
+        logs = _large(scores, lane, scratch, codes, layers, beta, setting, VARIANT, ROWS, M)
+    loss, by_rank, by_softmax = objective(logs, weights, top1, log_softmax, floor, MODE, FLOORED)
+    if LAYERS > 0:
+        gradient = _small_back(by_rank, lane, codes, saved_scores, saved_logs, beta, setting, VARIANT, LAYERS, ROWS, M)
+    else:
+        gradient = _large_back(by_rank, lane, scratch, codes, layers, beta, setting, VARIANT, ROWS, M)
+    return loss, gradient, by_softmax
 
 
 @triton.jit
@@ -59,7 +118,7 @@ def _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBU
 
 
 @triton.jit
-def network_small(
+def _small(
     scores,
     lane,
     codes,
@@ -83,7 +142,7 @@ def network_small(
 
 
 @triton.jit
-def network_small_back(
+def _small_back(
     by_log,
     lane,
     codes,
@@ -107,7 +166,7 @@ def network_small_back(
 
 
 @triton.jit
-def network_large(
+def _large(
     scores,
     lane,
     scratch,
@@ -130,7 +189,7 @@ def network_large(
 
 
 @triton.jit
-def network_large_back(
+def _large_back(
     by_log,
     lane,
     scratch,
@@ -142,7 +201,7 @@ def network_large_back(
     ROWS: tl.constexpr,
     M: tl.constexpr,
 ):
-    """Like `network_small_back`, from scratch memory."""
+    """Like `_small_back`, from scratch memory."""
     by_score = tl.zeros((ROWS, M), tl.float32)
     tl.debug_barrier()
     for back in range(layers):

@@ -1,46 +1,23 @@
-"""Chooses shapes for the kernels and launches them."""
+"""Runs the kernels on tensors."""
 
 from collections.abc import Sequence
 from functools import cache
 from math import gcd
-from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import triton
 from torch import Tensor
 
 from ..constants import on_device
-from ..method_defaults import NETWORKS
 from ..options import LossOptions
-from ..relaxations.networks import codes_by_count
 from ..targets import Targets
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel
 from .maths import INTERPRETED
+from .plan import TILE, candidates_kept, plan, saved_size
 
-TILE = 2048
-UNROLLED_WIDTH = 16
-UNROLLED_LAYERS = 16
 PAIRED_ROWS = 2048
 SCATTERED = 1024
-
-
-class _Plan(NamedTuple):
-    """How the forward is launched: what goes into the kernel beside tensors, and its constants."""
-
-    rows: int
-    layers: int
-    scratch: int
-    codes: np.ndarray | None
-    constants: dict[str, Any]
-
-
-def _registers(method: str, width: int, layers: int, rows: int) -> int | None:
-    """The bound on a thread's registers that ran fastest on an H100; None leaves it to the compiler."""
-    if method in NETWORKS:
-        return 96 if rows == 1 and width <= UNROLLED_WIDTH and layers <= 12 else 128
-    return 128 if method == "softsort" and width > UNROLLED_WIDTH else None
 
 
 def _vector(logits: Tensor) -> int:
@@ -60,55 +37,6 @@ def _chain(device: torch.device, alone: bool) -> dict[str, bool]:
     Only where forward and dense backward are `alone`: between kernels of few programs it cost more than it gave.
     """
     return {"CHAINED": True, "launch_pdl": True} if alone and _can_chain(device) else {"CHAINED": False}
-
-
-def _candidates(options: LossOptions, classes: int) -> int:
-    """The number of candidates that are kept."""
-    return options.candidates(classes) if options.relaxed else 1
-
-
-def saved_size(rows: int, classes: int, options: LossOptions) -> int:
-    """How many numbers the forward leaves for the backward."""
-    return 1 + rows * (3 + 2 * _candidates(options, classes))
-
-
-@cache
-def _plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, many: bool) -> _Plan:
-    method, m = options.method, _candidates(options, classes)
-    width = max(16, triton.next_power_of_2(m))
-    group = 32 if classes <= 4096 else 64
-    groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
-    tile_groups = min(groups, TILE // group)
-    layers, scratch, unrolled, rows = 0, 0, False, 1
-    codes = None
-    if method in NETWORKS:
-        codes = codes_by_count(method, m, k, width)
-        layers = codes.shape[1]
-        unrolled = width <= UNROLLED_WIDTH and layers <= UNROLLED_LAYERS
-        scratch = 0 if unrolled else layers * 2 * width
-        rows = 2 if unrolled and many else 1
-    elif method == "sinkhorn":
-        layers, scratch = options.sinkhorn_iterations, options.sinkhorn_iterations * width
-    constants = {
-        "METHOD": method,
-        "DISTRIBUTION": options.distribution,
-        "MODE": options.top1_mode,
-        "OVER_CLASSES": options.over_classes,
-        "LINEAR": options.softsort_power == 1,
-        "FLOORED": options.floor > 0,
-        "WIDE": wide,
-        "VECTOR": vector,
-        "GROUP": group,
-        "TILE_GROUPS": tile_groups,
-        "TILES": groups // tile_groups,
-        "ROWS": rows,
-        "M": width,
-        "RANKS": max(triton.next_power_of_2(k), 2),
-        "LAYERS": layers if unrolled else 0,
-        "maxnreg": _registers(method, width, layers, rows),
-        "num_warps": 2 if method == "sinkhorn" and width > 32 else 1,
-    }
-    return _Plan(rows, layers, scratch, codes, constants)
 
 
 def forward(
@@ -132,19 +60,19 @@ def forward(
     p_k = targets.over_k
     k = p_k.shape[-1]
     vector = _vector(logits)
-    m = _candidates(options, classes)
-    plan = _plan(options, classes, k, vector, logits.element_size() == 4, rows >= PAIRED_ROWS)
+    m = candidates_kept(options, classes)
+    own = plan(options, classes, k, vector, logits.element_size() == 4, rows >= PAIRED_ROWS)
     losses = torch.empty(rows, dtype=torch.float32, device=logits.device)
     saved = torch.empty(saved_size(rows, classes, options), dtype=torch.float32, device=logits.device)
     scratch, codes = losses, labels
-    if plan.scratch:
-        scratch = torch.empty(rows, plan.scratch, dtype=torch.float32, device=logits.device)
-    if plan.codes is not None:
-        key = ("codes", options.method, m, k, plan.constants["M"])
-        codes = on_device(key, [plan.codes], logits.device, torch.int32)[0]
+    if own.needs.scratch:
+        scratch = torch.empty(rows, own.needs.scratch, dtype=torch.float32, device=logits.device)
+    if own.needs.codes is not None:
+        key = ("codes", options.method, m, k, own.constants["M"])
+        codes = on_device(key, [own.needs.codes], logits.device, torch.int32)[0]
     alone = options.reduction == "none" and zeros is None
     if rows:
-        forward_kernel[(triton.cdiv(rows, plan.rows),)](
+        forward_kernel[(triton.cdiv(rows, own.needs.rows),)](
             logits,
             labels,
             p_k,
@@ -159,19 +87,17 @@ def forward(
             classes // vector,
             m,
             k,
-            plan.layers,
-            plan.scratch,
+            own.needs.layers,
+            own.needs.scratch,
             k if p_k.ndim == 2 and per_class is not None else 0,
             k if p_k.ndim == 2 and per_row is not None else 0,
             options.ignore_index,
             0.0 if options.beta_by_row else options.beta(m),
-            options.art_lambda,
-            options.softsort_power,
-            options.sinkhorn_tolerance,
+            own.needs.setting,
             options.floor,
             WEIGHTED=weight is not None,
             ZEROS=zeros is not None,
-            **plan.constants,
+            **own.constants,
             **_chain(logits.device, alone),
         )
     return losses if options.reduction == "none" else _reduce(losses, saved, options.reduction == "mean"), saved
@@ -201,7 +127,7 @@ def backward(output: Tensor, upstream: Tensor, kept: Sequence[Tensor], options: 
     logits = kept[1] if options.over_classes else output
     vector = gcd(_vector(logits), _vector(output))
     tile = min(triton.next_power_of_2(classes), TILE)
-    m, scaled = _candidates(options, classes), options.reduction != "none"
+    m, scaled = candidates_kept(options, classes), options.reduction != "none"
     backward_kernel[(rows,)](
         output,
         logits,
@@ -228,7 +154,7 @@ def scatter(output: Tensor, upstream: Tensor, kept: Sequence[Tensor], options: L
     rows, classes = output.shape
     if not rows:
         return
-    m = _candidates(options, classes)
+    m = candidates_kept(options, classes)
     width = max(16, triton.next_power_of_2(m))
     step = max(SCATTERED // width, 1)
     scatter_kernel[(triton.cdiv(rows, step),)](

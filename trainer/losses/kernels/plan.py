@@ -1,0 +1,76 @@
+"""How the forward is launched: its shapes, its constants, and the kernel of the method.
+
+`METHOD_DEFAULTS` names a module of this folder for each method. It holds two functions:
+
+- `needs(options, m, k, width, many)`: its `Needs`, for m candidates on `width` lanes, k ranks, and whether the batch
+  has many rows.
+- `relax(row, target, memory, beta, setting, ...)`, a device function for ROWS rows. It returns the losses (ROWS,),
+  their gradient by the scores (ROWS, M), and by the label's log-softmax (ROWS,).
+  - `row`: scores (ROWS, M), 0 outside the candidates, the label's (ROWS,), how many candidates are not masked (ROWS,),
+    and lanes (M,).
+  - `target`: weights of ranks (ROWS, WEIGHTS) where `Needs.weights` asked for them, the weight of the softmax and the
+    label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
+  - `memory`: scratch memory, its floats a row, the codes, the layers, the rows' numbers (ROWS,), and m.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import triton
+
+from ..method_defaults import METHOD_DEFAULTS
+from ..options import LossOptions
+from .needs import Needs
+
+TILE = 2048
+_KERNELS = {name: import_module(f".{one.module}", __package__) for name, one in METHOD_DEFAULTS.items()}
+
+
+class Plan(NamedTuple):
+    """What the method needs, and the constants of the kernel."""
+
+    needs: Needs
+    constants: dict[str, Any]
+
+
+def candidates_kept(options: LossOptions, classes: int) -> int:
+    """The number of candidates that the forward leaves for the backward."""
+    return options.candidates(classes) if options.relaxed else 1
+
+
+def saved_size(rows: int, classes: int, options: LossOptions) -> int:
+    """How many numbers the forward leaves for the backward."""
+    return 1 + rows * (3 + 2 * candidates_kept(options, classes))
+
+
+@cache
+def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, many: bool) -> Plan:
+    """The plan for rows of `classes` scores, loaded `vector` at once, of 32 bits where `wide`; `many` rows or few."""
+    m = candidates_kept(options, classes)
+    width = max(16, triton.next_power_of_2(m))
+    group = 32 if classes <= 4096 else 64
+    groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
+    tile_groups = min(groups, TILE // group)
+    kernel = _KERNELS[options.method]
+    needs: Needs = kernel.needs(options, m, k, width, many)
+    constants = {
+        "RELAX": kernel.relax,
+        "VARIANT": needs.variant,
+        "MODE": options.top1_mode,
+        "OVER_CLASSES": options.over_classes,
+        "FLOORED": options.floor > 0,
+        "WIDE": wide,
+        "VECTOR": vector,
+        "GROUP": group,
+        "TILE_GROUPS": tile_groups,
+        "TILES": groups // tile_groups,
+        "ROWS": needs.rows,
+        "M": width,
+        "WEIGHTS": needs.weights,
+        "RANKS": max(triton.next_power_of_2(k), 2),
+        "LAYERS": needs.layers if needs.unrolled else 0,
+        "maxnreg": needs.registers,
+        "num_warps": needs.warps,
+    }
+    return Plan(needs, constants)

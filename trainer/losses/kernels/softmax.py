@@ -1,0 +1,34 @@
+"""Plain cross-entropy: nothing is relaxed."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
+
+import triton
+import triton.language as tl
+
+from ..options import LossOptions
+from .needs import Needs
+
+
+def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+    """See `plan.py`."""
+    return Needs()
+
+
+@triton.jit
+def relax(
+    row,
+    target,
+    memory,
+    beta,
+    setting,
+    VARIANT: tl.constexpr,
+    MODE: tl.constexpr,
+    FLOORED: tl.constexpr,
+    ROWS: tl.constexpr,
+    M: tl.constexpr,
+    RANKS: tl.constexpr,
+    LAYERS: tl.constexpr,
+):
+    """See `plan.py`."""
+    _, _, log_softmax, _, _, _ = target
+    return -log_softmax, tl.zeros((ROWS, M), tl.float32), tl.full((ROWS,), -1.0, tl.float32)
