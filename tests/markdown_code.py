@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,18 +32,18 @@ class Block(NamedTuple):
 
     @property
     def is_shown_output(self) -> bool:
-        """A table with drawn borders is what a command prints."""
-        return not self.kind and "━━" in self.text
+        """A table with drawn borders is what a command prints, and so is a block that is called text."""
+        return self.kind == "text" or (not self.kind and "━━" in self.text)
 
     @property
     def lines(self) -> list[str]:
         """Commands without their comments."""
         return [re.sub(r"\s+#.*", "", line) for line in self.text.splitlines()]
 
-    @property
-    def outputs(self) -> set[str]:
-        """The folders and files that the block makes."""
-        return {name for pair in re.findall(r'--out (\S+)|\bout="([^"]+)"', self.text) for name in pair if name}
+
+def outputs(code: str) -> set[str]:
+    """The folders and files that a command or a piece of Python makes."""
+    return {name for pair in re.findall(r'--out (\S+)|\bout="([^"]+)"', code) for name in pair if name}
 
 
 def reason_not_run(line: str) -> str | None:
@@ -65,6 +66,20 @@ def spans(path: Path) -> list[str]:
     """The code between backticks, in text and tables."""
     inline = (child for token in _tokens(path) for child in token.children or ())
     return [child.content for child in inline if child.type == "code_inline"]
+
+
+def links(path: Path) -> list[str]:
+    """Where links and pictures of a page lead, but for addresses."""
+    inline = (child for token in _tokens(path) for child in token.children or ())
+    found = (child.attrGet("href") or child.attrGet("src") for child in inline)
+    return [str(link) for link in found if link and "://" not in str(link)]
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link to a heading of the page is called, as GitHub does it."""
+    tokens = _tokens(path)
+    headings = [inline.content for opened, inline in pairwise(tokens) if opened.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def commands(path: Path) -> list[list[str]]:

@@ -1,6 +1,11 @@
-"""Every code block of the README and of the other pages runs as it stands, and every flag that they name exists."""
+"""Every code block of the README and of the other pages runs as it stands, and every flag that they name exists.
+
+The pages share one folder, so that a command which several of them show runs once. A network of a few thousand weights
+stands in for `lite0`, with which tests/cli/test_end_to_end.py goes the whole way.
+"""
 
 import re
+import runpy
 import shutil
 from contextlib import redirect_stdout
 from io import StringIO
@@ -10,20 +15,23 @@ import numpy as np
 import pytest
 import torch
 import typer.main
-from markdown_code import NOT_RUN, Block, blocks, commands, reason_not_run, spans
+from markdown_code import NOT_RUN, Block, anchors, blocks, commands, links, outputs, reason_not_run, spans
 from typer.testing import CliRunner
 
-from headsmith import evaluate_classifiers
 from headsmith.cli import app
 from headsmith.evaluate.metrics import score_rows
 from headsmith.evaluate.zoo.manifest import read_manifest
 from headsmith.export import export_classifier
+from headsmith.models import sources
 from headsmith.models.recipe_file import read_recipe, recipe_of
 from headsmith.trainer import FeatureSet, extract, train
 from headsmith.trainer.sweep.grid import read_plan
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+# Pages that begin with the same commands come first.
+FIRST = [ROOT / "README.md", DOCS / "start.md", DOCS / "extraction.md"]
+PAGES = [*FIRST, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted({*DOCS.glob("*.md")} - {*FIRST})]
 FLAG = re.compile(r"--[a-z0-9][a-z0-9-]*")
 GROUP = typer.main.get_command(app)
 # Flags of other programs that stand alone between backticks.
@@ -33,6 +41,7 @@ OTHERS = {
     "--model-repository": "Triton's",
     "--settings": "of benchmarks.small_sets",
 }
+CODE = ("headsmith", "models", "trainer", "export", "evaluate")
 CLASSES = ("goldfish", "ostrich", "tabby", "beagle", "zebra", "lemon")  # that ImageNet's classifiers know
 # YAML blocks by a key that only their kind has: the file that commands read them from, and the reader.
 YAML = {
@@ -75,6 +84,21 @@ def project(image_folder, tiny_backbone, onnx_file, tmp_path_factory):
     return root
 
 
+@pytest.fixture(scope="module")
+def done():
+    """What each command printed whose result lies in the folder of the project."""
+    return {}
+
+
+def forget(name: str, done: dict[str, str]) -> None:
+    """Another folder takes the place of ``name``: remove it, and no command stands that wrote it or read it."""
+    shutil.rmtree(name, ignore_errors=True)
+    for line in [line for line in done if name in line.split()]:
+        if done.pop(line, None) is not None:
+            for other in outputs(line):
+                forget(other, done)
+
+
 def names_of(page: str) -> dict[str, object]:
     """What the Python of a page takes for granted."""
     random = np.random.default_rng(0)
@@ -96,17 +120,24 @@ def run_python(block: Block, names: dict[str, object]) -> str:
     return printed.getvalue()
 
 
-def run_lines(block: Block) -> str:
-    printed = ""
-    for line in block.lines:
-        if reason_not_run(line):
+def status(line: str) -> int:
+    """What a command ends with: a network of ImageNet guesses what the made-up pictures show."""
+    return 4 if line.startswith("headsmith evaluate lite0") else 0
+
+
+def run_lines(block: Block, done: dict[str, str]) -> str:
+    """Run a block's commands; one that ran before, on this page or another, stands with what it left."""
+    for line in filter(None, block.lines):
+        if line in done or reason_not_run(line):
             continue
         program, *arguments = line.split()
         assert program == "headsmith", f"{block.where}: {line!r} is no known command; see tests/markdown_code.py"
+        for name in outputs(line):
+            forget(name, done)
         result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, f"{block.where}: {line}\n{result.output}"
-        printed += result.output
-    return printed
+        assert result.exit_code == status(line), f"{block.where}: {line}\n{result.output}"
+        done[line] = result.output
+    return "".join(done.get(line, "") for line in block.lines)
 
 
 def read_yaml(block: Block) -> None:
@@ -141,30 +172,64 @@ def check_estimator(printed, names):
 # What blocks with these words must have printed.
 CHECKS = {
     "evaluation.md": {"Scorer(": check_metrics, "standings(": check_standings, "write_report(": check_comparison},
-    "training.md": {"HeadClassifier(": check_estimator},
+    "python.md": {"HeadClassifier(": check_estimator},
 }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_code_of(page, project, tmp_path, monkeypatch, hub):
-    monkeypatch.setenv("HEADSMITH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(shutil.copytree(project, tmp_path / "here"))
-    if page.name == "evaluation.md":
-        evaluate_classifiers(["lite0", "bundles/photos"], data="photos/test", out="results")
+def test_the_code_of(page, project, done, tiny_backbone, monkeypatch, hub):
+    monkeypatch.setattr(sources, "_lite0", lambda *_: sources.find_source(*tiny_backbone))
+    monkeypatch.setenv("HEADSMITH_CACHE", str(project / "cache"))
+    monkeypatch.chdir(project)
     found = [block for block in blocks(page) if not block.is_shown_output]
     for block in found:
         if block.kind == "yaml":
             read_yaml(block)
     names, printed = names_of(page.name), {}
     for block in found:
-        for name in block.outputs:
-            shutil.rmtree(name, ignore_errors=True)
-        if block.kind != "yaml":
-            assert block.kind in ("", "python"), f"{block.where}: {block.kind} is not run"
-            printed[block.text] = run_python(block, names) if block.kind else run_lines(block)
+        if block.kind == "python":
+            for name in outputs(block.text):
+                forget(name, done)
+            printed[block.text] = run_python(block, names)
+        elif block.kind != "yaml":
+            assert not block.kind, f"{block.where}: {block.kind} is not run"
+            printed[block.text] = run_lines(block, done)
     for words, check in CHECKS.get(page.name, {}).items():
         (said,) = [said for text, said in printed.items() if words in text]
         check(said, names)
+
+
+def test_the_reference_of_commands_is_current():
+    write_commands = runpy.run_path(str(DOCS / "write_commands.py"))
+    assert write_commands["PAGE"].read_text(encoding="utf-8") == write_commands["reference"](), (
+        "run python docs/write_commands.py"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_linked_from_the_readme():
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(ROOT / "README.md")}
+    assert {*PAGES} - linked == {ROOT / "README.md"}
+
+
+def test_messages_that_are_explained_are_printed():
+    source = "\n".join(file.read_text(encoding="utf-8") for folder in CODE for file in (ROOT / folder).rglob("*.py"))
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"^\| `([^`]+)` \|", page.partition("## Messages")[2], re.MULTILINE)
+    assert messages
+    assert [message for message in messages if message not in source] == []
+
+
+def test_the_readme_is_a_front_page():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
 
 
 def test_what_is_not_run_is_still_in_the_pages():

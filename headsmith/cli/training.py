@@ -161,7 +161,7 @@ def sweep(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="YAML file: the settings of `train`, each a value or a list of values; see docs/training.md."
+            help="YAML file: the settings of `train`, each a value or a list of values; see docs/sweeps.md."
         ),
     ] = None,
     preset: Annotated[

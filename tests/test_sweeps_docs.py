@@ -1,4 +1,4 @@
-"""What docs/training.md shows works."""
+"""What docs/sweeps.md shows works."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset_names
 from headsmith.trainer.sweep.grid import read_plan
 
-TEXT = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parent.parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
 
 
 def test_the_sweep_file():
