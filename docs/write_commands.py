@@ -18,8 +18,8 @@ START = """# Command reference
 `--help` after a command says the same in the terminal. A switch stands with its opposite.
 
 `headsmith --debug COMMAND` shows the traceback of an error, `headsmith --version` the version, and
-`headsmith --install-completion` completes commands and options in your shell. [The statuses](troubleshooting.md#statuses)
-that commands end with are the same for all of them.
+`headsmith --install-completion` completes commands and options in your shell.
+[The statuses](troubleshooting.md#statuses) that commands end with are the same for all of them.
 """
 
 

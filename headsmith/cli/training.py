@@ -160,9 +160,7 @@ def sweep(
     out: Out,
     config: Annotated[
         Path | None,
-        typer.Option(
-            help="YAML file: the settings of `train`, each a value or a list of values; see docs/sweeps.md."
-        ),
+        typer.Option(help="YAML file: the settings of `train`, each a value or a list of values; see docs/sweeps.md."),
     ] = None,
     preset: Annotated[
         str | None,
