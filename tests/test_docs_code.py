@@ -215,6 +215,13 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(target), link
 
 
+def test_the_places_of_the_architecture_exist():
+    places = [span for span in spans(DOCS / "architecture.md") if re.fullmatch(r"[\w/]+(/|\.py)", span)]
+    roots = [ROOT, *map(ROOT.joinpath, CODE)]
+    assert len(places) > 40
+    assert [place for place in places if not any((root / place).exists() for root in roots)] == []
+
+
 def test_every_page_is_linked_from_the_readme():
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(ROOT / "README.md")}
     assert {*PAGES} - linked == {ROOT / "README.md"}
