@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable
 from typing import BinaryIO
 
+import numpy as np
 from PIL import Image
 
 from ..core.errors import InputError
+from .png_rows import check_rows
 
 _BLOCK, _MOST_BLOCKS = 1 << 16, 1 << 23  # a GIF of 1 GiB has half as many
 _PNG, _CRC_OF_IEND = b"\x89PNG\r\n\x1a\n", b"\xaeB`\x82"
@@ -35,11 +37,22 @@ def check_end(image: Image.Image, file: BinaryIO) -> None:
         check(file, image)
 
 
-def _png(file: BinaryIO, _: Image.Image) -> None:
+def _png(file: BinaryIO, decoded: Image.Image) -> None:
+    start = file.tell()
     with Image.open(file, formats=["PNG"]) as image:
         image.verify()
     if file.read(4) != _CRC_OF_IEND:
         raise InputError("cut before its end (a PNG without its IEND)")
+    file.seek(start)
+    if _may_lack_rows(decoded):
+        check_rows(file)
+
+
+def _may_lack_rows(image: Image.Image) -> bool:
+    """Whether rows may be missing: PIL writes one after the other into zeros, those of Adam7 in seven passes."""
+    if image.format != "PNG" or image.info.get("interlace"):
+        return True
+    return not np.asarray(image.crop((0, image.height - 1, image.width, image.height))).any()
 
 
 def _ico(file: BinaryIO, image: Image.Image) -> None:

@@ -13,6 +13,20 @@ _WHITE_IS_ZERO, _SIGNED = 0, 2
 _ADVICE = "convert it to 8 or 16 bits without sign"
 
 
+def check_colours(image: Image.Image) -> None:
+    """Refuse a decoded image whose palette lacks colours, or whose alpha programs differ about.
+
+    Raises:
+        InputError: An index beyond the palette, or a BMP or ICO whose alpha is 0 everywhere.
+    """
+    if image.mode == "P" and image.palette is not None:
+        colours, highest = len(image.palette.palette) // len(image.palette.mode), image.getextrema()[1]
+        if highest >= colours:  # type: ignore[operator]  # one band, so one pair of numbers
+            raise InputError(f"damaged: an index of {highest}, expected less than the {colours} colours of its palette")
+    if image.format in ("BMP", "DIB", "ICO") and image.mode == "RGBA" and image.getchannel("A").getextrema() == (0, 0):
+        raise InputError("alpha is 0 everywhere, which some programs take for opaque; save it without alpha")
+
+
 def to_rgb(image: Image.Image, source: Image.Image, raw: Sequence[str]) -> tuple[Image.Image, list[str]]:
     """Convert an image of any mode.
 

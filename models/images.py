@@ -5,15 +5,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from PIL import Image
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from ..core.bounded_file import ToItsEnd
 from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.printable import printable
 from .image_ends import check_end
-from .image_modes import to_rgb
+from .image_kinds import check_kind, unread_kind
+from .image_modes import check_colours, to_rgb
 from .orientation import upright
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "ICO", "PPM", "JPEG2000")
@@ -55,14 +57,16 @@ def open_image(
         if isinstance(source, bytes) and len(source) > MOST_BYTES:
             raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, expected an image")
         file = io.BytesIO(source) if isinstance(source, bytes) else ToItsEnd(_file(source))
-        with file, Image.open(file, formats=FORMATS) as image:
+        with file, _opened(file) as image:
             _check_size(image)
+            check_kind(image, file)
             before(image.width * image.height)
             found = [SEVERAL] if _has_more(image) else []
             raw = [str(tile[3]) for tile in image.tile]  # gone once it is decoded
             image.load()
             _check_size(image)
             check_end(image, file)
+            check_colours(image)
             turned, unclear = upright(image)
             converted, notes = to_rgb(turned, image, raw)
     except InputError as error:
@@ -108,6 +112,16 @@ def flatten(image: Image.Image, background: tuple[int, int, int] | None) -> Imag
     return flat
 
 
+def _opened(file: BinaryIO) -> ImageFile.ImageFile:
+    try:
+        return Image.open(file, formats=FORMATS)
+    except UnidentifiedImageError:
+        kind = unread_kind(file)
+        if kind is None:
+            raise
+        raise InputError(kind) from None
+
+
 def _file(source: str | Path) -> Path:
     if not Path(source).exists():
         raise InputError(f"{source}: no such file")
@@ -137,4 +151,6 @@ def _has_more(image: Image.Image) -> bool:
 
 def _reason(error: Exception) -> str:
     text = (str(error).splitlines() or [type(error).__name__])[0]
+    if text.startswith("decoder error"):
+        return "damaged, its decoder fails"
     return "not an image format that is read" if text.startswith("cannot identify") else text

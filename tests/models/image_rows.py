@@ -50,6 +50,22 @@ def without_adobe(content: bytes) -> bytes:
     return content[:start] + content[start + 16 :]
 
 
+def deep_jpeg_2000(mode: str, depth: int) -> bytes:
+    """A JPEG 2000 whose SIZ says another depth in every component (ITU-T T.800, A.5.1); its pixels are of no matter."""
+    content = bytearray(saved(Image.new(mode, (16, 16)), "JPEG2000"))
+    start = content.index(b"\xff\x4f\xff\x51") + 4
+    for component in range(int.from_bytes(content[start + 36 : start + 38])):
+        content[start + 38 + 3 * component] = depth
+    return bytes(content)
+
+
+def planes(bits: int, count: int, photometric: int, data: bytes) -> bytes:
+    """A TIFF of one pixel, a strip for every channel (TIFF 6.0, PlanarConfiguration)."""
+    size = bits // 8
+    strips = {"t273": [8 + size * place for place in range(count)], "t279": [size] * count}
+    return tiff((1, 1), [bits] * count, photometric, data, t284=[2], **strips)
+
+
 def made(kind: str) -> str:
     return f"{kind} pixels, converted"
 
@@ -146,6 +162,7 @@ ROWS = [
         [RED, GREEN, WHITE, WHITE],
         SEE,
     ),
+    Row("PNG", "palette, an index beyond it", png((4, 1), 2, 3, [b"\x1b"], PLTE=PALETTE[:9]), "an index of 3"),
     Row("PNG", "animation", saved(FULL, "PNG", **frames()), [RED], MORE),
     Row("PNG", "EXIF orientation", saved(TURNED, "PNG", exif=exif(6)), [RED] * 8),
     Row("JPEG", "grey", saved(Image.new("L", (8, 8), 77), "JPEG"), grey(77)),
@@ -190,7 +207,19 @@ ROWS = [
         grey(1, 128, 255),
         DEEP,
     ),
-    Row("TIFF", "grey, 16 bits, white is zero", tiff((2, 1), [16], 0, wide("<", 0, 65535)), grey(255, 0), DEEP),
+    Row(
+        "TIFF",
+        "grey, 16 bits, little endian, white is zero",
+        tiff((2, 1), [16], 0, wide("<", 0, 65535)),
+        grey(255, 0),
+        DEEP,
+    ),
+    Row(
+        "TIFF",
+        "grey, 16 bits, big endian, white is zero",
+        tiff((2, 1), [16], 0, wide(">", 0, 65535), order=">"),
+        r"kind that is not read \(1 x 16 bits, photometric 0, compression 1\)",
+    ),
     Row("TIFF", "grey, 16 bits with sign (I)", tiff((2, 1), [16], 1, struct.pack("<2h", -5, 5), kind=2), UNREAD),
     Row("TIFF", "grey, 32 bits (I)", tiff((2, 1), [32], 1, struct.pack("<2I", 5, 2**31)), UNREAD),
     Row("TIFF", "grey, 32 bits with sign (I)", tiff((2, 1), [32], 1, struct.pack("<2i", -5, 5), kind=2), UNREAD),
@@ -211,6 +240,12 @@ ROWS = [
         [(128,) * 3, WHITE],
         SEE,
     ),
+    Row(
+        "TIFF",
+        "palette of 8-bit levels",
+        tiff((1, 1), [8], 3, b"\1", t320=[0, 255, 7] * 256),
+        "palette has no level above 255",
+    ),
     Row("TIFF", "RGB, 8 bits", tiff((2, 1), [8] * 3, 2, bytes([1, 2, 3, 4, 5, 6])), [(1, 2, 3), (4, 5, 6)]),
     Row(
         "TIFF",
@@ -219,6 +254,8 @@ ROWS = [
         [(0, 2, 255)],
         (made("16-bit RGB"),),
     ),
+    Row("TIFF", "RGB, 8 bits, separate planes", planes(8, 3, 2, bytes([1, 2, 3])), [(1, 2, 3)]),
+    Row("TIFF", "RGB, 16 bits, separate planes", planes(16, 3, 2, wide("<", 255, 512, 65535)), "separate planes"),
     Row(
         "TIFF",
         "RGB and a channel of no meaning (RGBX)",
@@ -246,6 +283,9 @@ ROWS = [
         [RED, (77, 127, 102)],
         (made("CMYK"),),
     ),
+    Row("TIFF", "CMYK, 16 bits, separate planes", planes(16, 4, 5, wide("<", 9, 9, 9, 9)), "separate planes"),
+    Row("TIFF", "other inks than CMYK", tiff((1, 1), [8] * 4, 5, bytes(4), t332=[2]), "not those of CMYK"),
+    Row("TIFF", "five inks", tiff((1, 1), [8] * 5, 5, bytes(5), t338=[0]), "5 inks"),
     Row(
         "TIFF",
         "YCbCr",
@@ -262,6 +302,7 @@ ROWS = [
         (made("LAB"),),
         1,
     ),
+    Row("TIFF", "LAB, separate planes", planes(8, 3, 8, bytes([255, 0, 0])), "separate planes"),
     Row("TIFF", "several pages", saved(FULL, "TIFF", **frames()), [RED], MORE),
     Row("TIFF", "orientation", tiff((2, 1), [8] * 3, 2, bytes([*RED, *BLUE]), t274=[3]), [BLUE, RED]),
     Row("BMP", "palette", saved(FULL.convert("P"), "BMP"), [RED]),
@@ -274,7 +315,19 @@ ROWS = [
         [on_white(RED, 100), (1, 2, 3)],
         SEE,
     ),
+    Row(
+        "BMP",
+        "32 bits with alpha, 0 everywhere",
+        bmp32((1, 1), bytes([3, 2, 1, 0]), (0xFF0000, 0xFF00, 0xFF, 0xFF000000)),
+        "alpha is 0 everywhere",
+    ),
     Row("ICO", "RGBA", saved(half(RED), "ICO", sizes=[(16, 16)]), [RED] * 8 + [WHITE] * 8, SEE),
+    Row(
+        "ICO",
+        "RGBA, alpha 0 everywhere",
+        saved(Image.new("RGBA", (16, 16)), "ICO", sizes=[(16, 16)]),
+        "alpha is 0 everywhere",
+    ),
     Row("AVIF", "RGB", saved(FULL, "AVIF", quality=100), [RED], (), 3),
     Row("AVIF", "RGBA", saved(half(RED), "AVIF", quality=100), [RED] * 7, SEE, 6),
     Row("AVIF", "sequence", saved(FULL, "AVIF", quality=100, **frames()), [RED], MORE, 3),
@@ -288,4 +341,8 @@ ROWS = [
     Row("JPEG 2000", "RGB", saved(FULL, "JPEG2000"), [RED]),
     Row("JPEG 2000", "RGBA", saved(half(RED), "JPEG2000"), [RED] * 8 + [WHITE] * 8, SEE),
     Row("JPEG 2000", "grey, 16 bits (I;16)", saved(Image.new("I;16", (8, 8), 128 * 257), "JPEG2000"), grey(128), DEEP),
+    Row("JPEG 2000", "grey, other depths", deep_jpeg_2000("L", 11), "2000 of 12 bits"),
+    Row("JPEG 2000", "grey, with sign", deep_jpeg_2000("I;16", 143), "2000 of 16 signed bits"),
+    Row("JPEG 2000", "RGB, other depths", deep_jpeg_2000("RGB", 15), "2000 of 16, 16, 16 bits"),
+    Row("JPEG 2000", "RGBA, other depths", deep_jpeg_2000("RGBA", 3), "2000 of 4, 4, 4, 4 bits"),
 ]

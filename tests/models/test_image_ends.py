@@ -1,10 +1,12 @@
 """Files that were cut are unreadable, in every container; what follows a file's end is of no matter."""
 
 import io
+import struct
+import zlib
 
 import numpy as np
 import pytest
-from image_files import saved
+from image_files import saved, tiff
 from PIL import Image
 
 from headsmith.models import image_ends
@@ -118,3 +120,56 @@ def test_no_file_takes_for_ever(monkeypatch):
     content = FILES["JPEG, progressive"]
     with pytest.raises(UnreadableImage, match="more than 1,000 segments, expected the end of the JPEG"):
         open_image(content[:start] + b"\xff\xfe\0\2" * 2000 + content[start:], "segments")
+
+
+@pytest.mark.parametrize("interlaced", [False, True])
+@pytest.mark.parametrize(("depth", "kind"), [(1, 0), (2, 3), (8, 0), (16, 4), (8, 2), (16, 6)])
+def test_a_png_without_all_its_rows_is_unreadable(depth, kind, interlaced):
+    """A whole file with all checksums right, of a whole zlib stream that has too few bytes (PNG, sections 7.2, 8.2)."""
+    width, height, channels = 13, 9, {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind]
+    passes = [(8, 8, 0, 0), (8, 8, 4, 0), (4, 8, 0, 4), (4, 4, 2, 0), (2, 4, 0, 2), (2, 2, 1, 0), (1, 2, 0, 1)]
+    rows = b""
+    for across, down, left, top in passes if interlaced else [(1, 1, 0, 0)]:
+        length = (len(range(left, width, across)) * depth * channels + 7) // 8
+        rows += b"".join(b"\0" + b"\xaa" * length for _ in range(top, height, down))
+    for zeros in (rows, bytes(len(rows))):
+        whole = png_of(zeros, (width, height), depth, kind, interlaced)
+        assert open_image(whole, "whole").size == (width, height)
+        icon = struct.pack("<HHHBBBBHHII", 0, 1, 1, width, height, 0, 0, 1, 32, 0, 22)
+        for lost in (1, length + 1, len(rows) // 2):
+            cut = png_of(zeros[:-lost], (width, height), depth, kind, interlaced)
+            for content in (cut, icon[:14] + struct.pack("<II", len(cut), 22) + cut):
+                with pytest.raises(UnreadableImage, match="cut before its end|truncated"):
+                    open_image(content, "cut")
+
+
+def png_of(data, size, depth, kind, interlaced):
+    header = struct.pack(">IIBBBBB", *size, depth, kind, 0, 0, interlaced)
+    palette = [(b"PLTE", bytes(range(12)))] * (kind == 3)
+    parts = [(b"IHDR", header), *palette, (b"IDAT", zlib.compress(data)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in parts
+    )
+
+
+def test_a_jpeg_2000_of_far_more_pixels_than_bytes_is_not_decoded():
+    """Its decoder takes 20 bytes for each pixel that the header says (ITU-T T.800, A.5.1), before it finds none."""
+    content = bytearray(saved(PICTURE, "JPEG2000", no_jp2=True))
+    assert content[2:4] == b"\xff\x51"
+    content[8:32] = struct.pack(">6I", 8000, 8000, 0, 0, 8000, 8000)
+    with pytest.raises(UnreadableImage, match="8000 x 8000 pixels in .* bytes, more than 1000 a byte"):
+        open_image(bytes(content), "large")
+    content = bytearray(saved(PICTURE, "JPEG2000"))
+    place = content.index(b"ihdr") + 4
+    content[place : place + 8] = struct.pack(">II", 80, 56)
+    with pytest.raises(UnreadableImage, match=r"\(56, 40\) pixels, but \(56, 80\) in its header"):
+        open_image(bytes(content), "two sizes")
+
+
+@pytest.mark.parametrize("compression", [6, 34712, 34887, 50001])
+def test_a_tiff_of_another_compression_is_refused_before_its_decoder_speaks(compression, capfd):
+    """Old JPEG, JPEG 2000, LERC and WebP."""
+    content = tiff((1, 1), [8] * 3, 2, b"\1\2\3", t259=[compression])
+    with pytest.raises(UnreadableImage, match=f"compression {compression}.*; convert it to PNG"):
+        open_image(content, "photo")
+    assert capfd.readouterr().err == ""
