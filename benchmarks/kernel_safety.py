@@ -36,7 +36,7 @@ def guarded(rows: int, classes: int, dtype: torch.dtype, device: str) -> tuple[T
 
 
 def check(case: Case, rows: int, device: str) -> None:
-    """Loss and gradient of one case on a side stream, against the reference; RuntimeError where they differ."""
+    """Loss and gradient of one case on a side stream, against plain torch; RuntimeError where they differ."""
     method, classes, dtype, reduction, inplace = case
     whole, logits = guarded(rows, classes, dtype, device)
     labels = torch.randint(classes, (rows,), device=device)

@@ -1,13 +1,13 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
-from .implementation import implementation
-from .lapin import TopKEntropyLoss, TopKHingeLoss, TruncatedTopKEntropyLoss
+from .kernels_or_torch import implementation
 from .linear import linear_topk_cross_entropy
 from .method_defaults import DISTRIBUTIONS, METHODS, default_inverse_temperature
 from .options import LossOptions
 from .relaxed_topk import relaxed_topk
 from .smooth_topk import SmoothTopKLoss
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
+from .topk_hinge_and_entropy import TopKEntropyLoss, TopKHingeLoss, TruncatedTopKEntropyLoss
 
 __all__ = [
     "DISTRIBUTIONS",

@@ -9,10 +9,11 @@ from torch.utils.checkpoint import checkpoint
 
 from ...core.arguments import named
 from .checks import number
-from .first_order import first_order_only
-from .options import loss_options, with_options
+from .option_signatures import with_options
+from .options import loss_options
 from .rank_weights import PK, as_sample_p_k, resolve_p_k
 from .reduction import row_weights
+from .second_derivatives import refuse_second_derivatives
 from .targets import Targets, check_floating
 from .weighted_loss import check_targets, weighted_loss
 
@@ -151,7 +152,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        first_order_only()
+        refuse_second_derivatives()
         if ctx.grads is None:
             raise RuntimeError(
                 "linear_topk_cross_entropy can run its backward once, because that overwrites its gradients"

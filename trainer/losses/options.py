@@ -1,14 +1,11 @@
 """The options of a loss: each one's default, its check and its line of documentation stand here and nowhere else."""
 
 import ast
-import inspect
-import textwrap
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache, partial
 from numbers import Integral
 from types import NoneType
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import torch
 
@@ -18,11 +15,7 @@ from .method_defaults import DISTRIBUTIONS, METHODS, default_inverse_temperature
 TOP1_MODES, SOFTMAX_OVER = ("sort", "sm", "smce"), ("candidates", "classes")
 IMPLEMENTATIONS = ("auto", "torch", "triton")
 REDUCTIONS = ("mean", "sum", "none")
-_LINE = "        **options: see `LossOptions`."
 _OF_A_CALL = ("ignore_index", "reduction", "label_smoothing", "inplace")
-
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
 
 def _option(default: Any, check: Check, doc: str) -> Any:
@@ -226,35 +219,3 @@ def _changed(options: Any, **changes: Any) -> Any:
 
 
 _changed_once = lru_cache(typed=True)(_changed)
-
-
-def with_options(without: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Spell out `**options` in the signature of a public function, and in its docstring where `_LINE` stands.
-
-    Args:
-        without: options that the function does not take.
-    """
-
-    def spelt(function: F) -> F:
-        signature = inspect.signature(function)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        keywords = [
-            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
-            for one in fields(LossOptions)
-            if one.name not in (*signature.parameters, *without)
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
-        return with_option_lines(function, without)
-
-    return spelt
-
-
-def with_option_lines(documented: T, without: tuple[str, ...] = ()) -> T:
-    """Put a line for each option where `_LINE` stands in the docstring of a function or class."""
-    lines = [
-        textwrap.fill(f"{one.name}: {one.metadata['doc']}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
-        for one in fields(LossOptions)
-        if one.name not in without
-    ]
-    documented.__doc__ = (documented.__doc__ or "").replace(_LINE, "\n".join(lines))
-    return documented

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ...core.arguments import named
-from .options import KeywordOnly, LossKeywords, LossOptions, loss_options, with_option_lines, with_options
+from .option_signatures import with_option_lines, with_options
+from .options import KeywordOnly, LossKeywords, LossOptions, loss_options
 from .rank_weights import PK, as_sample_p_k, resolve_p_k
 from .targets import Targets, check_floating, check_logits
 from .weighted_loss import weighted_loss

@@ -30,11 +30,11 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         p_k = p_k[labels.where(inside, 0)]
     columns = candidate_columns(logits, labels.where(inside, 0), options.candidates(logits.shape[1]))
     scores = candidate_scores(logits, columns)
-    broken = ~inside | scores.isnan().any(dim=1)
+    invalid = ~inside | scores.isnan().any(dim=1)
     if scores.shape[1] == 1:
-        broken = broken | logits.isnan().any(dim=1)
-    hopeless = scores[:, 0] == -torch.inf
-    scores = scores.where((kept & ~hopeless).unsqueeze(1), 0.0)
+        invalid = invalid | logits.isnan().any(dim=1)
+    masked_label = scores[:, 0] == -torch.inf
+    scores = scores.where((kept & ~masked_label).unsqueeze(1), 0.0)
     log_ranks = label_log_ranks(scores, p_k.shape[-1], options)
     if options.top1_mode == "sort":
         log_softmax = log_ranks[:, 0]
@@ -44,7 +44,7 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
     losses = row_loss(log_ranks, log_softmax, p_k, options)
     losses = losses - losses.detach().clamp_max(0)  # rounding
-    return losses.where(~hopeless, torch.inf).where(~broken, torch.nan).where(kept, 0.0)
+    return losses.where(~masked_label, torch.inf).where(~invalid, torch.nan).where(kept, 0.0)
 
 
 def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor, inside: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from .implementation import reduced_loss
+from .kernels_or_torch import reduced_loss
 from .options import LossOptions
 from .rank_weights import check_length
 from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights

@@ -1,4 +1,4 @@
-"""The kernels against the reference, run by `test_kernels.py` in a process of its own under Triton's interpreter."""
+"""The kernels against plain torch, run by `test_kernels.py` in a process of its own under Triton's interpreter."""
 
 import pytest
 import torch
@@ -195,7 +195,7 @@ def test_masked_classes(options):
 @pytest.mark.parametrize("method", [*NETWORKS, "sinkhorn"])
 @pytest.mark.parametrize("m", [6, None])
 def test_rows_with_masks_of_their_own(monkeypatch, method, m):
-    """As without the masked columns: the reference of each row alone, of which only the finite scores are given."""
+    """As without the masked columns: plain torch on each row alone, of which only the finite scores are given."""
     monkeypatch.setattr(run_kernels, "PAIRED_ROWS", 1)
     logits, _ = batch(5, 19)
     for row, left in enumerate([1, 2, 3, 5, 18]):

@@ -1,4 +1,4 @@
-"""More of the kernels against the reference, run by `test_kernels.py` under Triton's interpreter."""
+"""More of the kernels against plain torch, run by `test_kernels.py` under Triton's interpreter."""
 
 import pytest
 import torch

@@ -128,19 +128,19 @@ def forward_kernel(
         LAYERS,
     )
     gradient += by_softmax[:, None] * (one_hot[None, :] - softmax)
-    broken = nan | (valid == 0)
-    hopeless = label_score == float("-inf")
+    invalid = nan | (valid == 0)
+    masked_label = label_score == float("-inf")
     weight = tl.where(kept, 1.0, 0.0)
     if WEIGHTED:
         weight *= tl.load(weight_ptr + label).to(tl.float32)
-    loss = tl.where(broken, float("nan"), tl.where(hopeless, float("inf"), loss))
-    gradient = tl.where(finite & (hopeless == 0)[:, None], gradient, 0.0)
-    gradient = tl.where(broken[:, None], float("nan"), gradient)
+    loss = tl.where(invalid, float("nan"), tl.where(masked_label, float("inf"), loss))
+    gradient = tl.where(finite & (masked_label == 0)[:, None], gradient, 0.0)
+    gradient = tl.where(invalid[:, None], float("nan"), gradient)
     tl.store(losses_ptr + row, tl.where(kept, loss * weight, 0.0), mask=present)
     tl.store(saved_ptr + row, weight, mask=present)
     saved = saved_ptr + rows + 1 + row * (2 + 2 * m)
     if OVER_CLASSES:
-        tl.store(saved, tl.where(kept & (hopeless == 0), -by_softmax, 0.0), mask=present)
+        tl.store(saved, tl.where(kept & (masked_label == 0), -by_softmax, 0.0), mask=present)
         tl.store(saved + 1, log_sum, mask=present)
     at = saved[:, None] + 2 + lane[None, :]
     stored = inside & present[:, None]

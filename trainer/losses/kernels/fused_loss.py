@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..first_order import first_order_only
 from ..options import LossOptions
+from ..second_derivatives import refuse_second_derivatives
 from ..targets import Targets
 from . import run_kernels
 from .plan import saved_size
@@ -45,7 +45,7 @@ class _EagerLoss(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
         if upstream is None:
             return (None,) * 4
-        first_order_only()
+        refuse_second_derivatives()
         kept = ctx.saved_tensors
         zeros, ctx.zeros = ctx.zeros, None
         if zeros is not None:

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from ..first_order import first_order
 from ..options import LossOptions
+from ..second_derivatives import without_second_derivatives
 from .masked import finite_count
 
 _NOTHING = -1e30
@@ -59,7 +59,7 @@ def sinkhorn_log_plan(
         Logarithm of the kernel (B, m, m), its row r for rank r + 1, and the potentials (B, m) of ranks and of scores;
         the plan, scaled so that its rows sum to 1, is exp(kernel + ranks + scores).
     """
-    squashed = squash(first_order(scores))
+    squashed = squash(without_second_derivatives(scores))
     finite, count = finite_count(scores)
     targets = _targets(count, scores.shape[-1])
     steep = inverse_temperature.unsqueeze(-1) if isinstance(inverse_temperature, Tensor) else inverse_temperature

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..constants import on_device
-from ..first_order import first_order_only
 from ..options import LossOptions
+from ..second_derivatives import refuse_second_derivatives
 from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
 from .masked import below, finite_count
 from .networks import network
@@ -173,7 +173,7 @@ class _SoftNetwork(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        first_order_only()
+        refuse_second_derivatives()
         by_vectors = upstream.contiguous()
         by_wires = upstream.new_zeros(len(upstream), 1, upstream.shape[2])
         tensors, layers = ctx.saved_tensors, ctx.layers

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def first_order_only() -> None:
+def refuse_second_derivatives() -> None:
     """To be called in a backward that is not to be differentiated itself.
 
     `torch.autograd.function.once_differentiable` would not do: it lets a gradient pass as a constant when the upstream
@@ -21,18 +21,18 @@ def first_order_only() -> None:
         )
 
 
-class _FirstOrder(torch.autograd.Function):
+class _OnceDifferentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Tensor:
-        first_order_only()
+        refuse_second_derivatives()
         return upstream
 
 
-def first_order(x: Tensor) -> Tensor:
+def without_second_derivatives(x: Tensor) -> Tensor:
     """`x`, whose gradient is refused where it is to be differentiated."""
-    result: Tensor = _FirstOrder.apply(x)
+    result: Tensor = _OnceDifferentiable.apply(x)
     return result
