@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from timm.data.imagenet_info import infer_imagenet_subset
 from torch import Tensor, nn
 
 from ..core.errors import InputError, near
+from ..core.hub import hub_access
 from ..core.torch_file import PicklesError, load_tensors
 from .class_names import ClassNames, imagenet_names, torchvision_names
 from .preprocessing import Preprocessing
@@ -97,10 +99,13 @@ def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
     config = timm.get_pretrained_cfg(name)
     sized: dict[str, Any] = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
     local = {} if checkpoint is None else {"state_dict": read_state_dict(checkpoint), "custom_load": False}
-    try:
-        network = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=local, **sized)
-    except (OSError, RuntimeError) as error:
-        raise _no_weights(f"timm:{name}", error) if checkpoint is None else _no_fit(checkpoint, error) from error
+    with nullcontext("") if local else hub_access() as unreachable:
+        try:
+            network = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=local, **sized)
+        except (OSError, RuntimeError) as error:
+            if checkpoint is not None:
+                raise _no_fit(checkpoint, error) from error
+            raise _no_weights(f"timm:{name}", unreachable or first_line(error)) from error
     return _timm_source(network, image_size)
 
 
@@ -137,7 +142,7 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, who
     try:
         network = torchvision.models.get_model(name, **_arguments(name, state, weights))
     except (OSError, RuntimeError) as error:
-        raise _no_weights(f"torchvision:{name}", error) from error
+        raise _no_weights(f"torchvision:{name}", first_line(error)) from error
     if checkpoint is not None and state is not None:
         try:
             network.load_state_dict(state)
@@ -217,9 +222,9 @@ def _no_fit(checkpoint: Path, error: RuntimeError | OSError) -> InputError:
     return InputError(f"--checkpoint {checkpoint}: does not fit the backbone ({reason})")
 
 
-def _no_weights(spec: str, error: Exception) -> InputError:
+def _no_weights(spec: str, reason: str) -> InputError:
     return InputError(
-        f"--backbone {spec}: pretrained weights could not be had ({first_line(error)}); connect to a network, "
+        f"--backbone {spec}: pretrained weights could not be had ({reason}); connect to a network, "
         "or pass --checkpoint FILE"
     )
 

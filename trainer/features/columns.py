@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, regular_file
+from ...core.json_text import parse_json
 from ...core.structure import structured
 from .arrow_stream import BAD_ARROW, unpacked_size
 
@@ -39,12 +40,14 @@ class Columns:
         labels: ``(N,)``, int64.
         features: ``(N, D)``, float16 or float32; a private map of the file where one record batch holds them all.
         pictures: N hashes of the decoded pictures, in hexadecimal; ``None`` where they are not known.
+        class_names: What the file calls the labels; ``None`` where it does not say.
     """
 
     names: pa.StringArray
     labels: np.ndarray[Any, np.dtype[np.int64]]
     features: np.ndarray[Any, Any]
     pictures: pa.StringArray | None = None
+    class_names: list[str] | None = None
 
     @cached_property
     def ids(self) -> list[str]:
@@ -68,7 +71,8 @@ def read_columns(folder: Path) -> Columns:
     blocks = [_features(batch["features"], mapped) for batch, mapped in batches]
     known = all("picture" in batch.schema.names for batch, _ in batches)
     pictures = pa.concat_arrays([batch["picture"] for batch, _ in batches]) if known else None
-    return Columns(names, labels, blocks[0] if len(blocks) == 1 else np.concatenate(blocks), pictures)
+    features = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    return Columns(names, labels, features, pictures, _class_names(batches[0][0].schema))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -91,8 +95,11 @@ def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     try:
         with regular_file(path).open("rb") as file:
             mapped = _map_privately(file.fileno())
-        if any(unpacked_size(message) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(mapped))):
+        stream = pa.BufferReader(pa.py_buffer(mapped))
+        if any(unpacked_size(message) for message in pa.ipc.MessageReader.open_stream(stream)):
             raise ValueError("its columns are compressed")
+        if stream.tell() != stream.size():
+            raise ValueError(f"{stream.size() - stream.tell():,} bytes stand after its end")
         with pa.ipc.open_stream(pa.py_buffer(mapped)) as reader:
             _check_types(reader.schema, path)
             found = [(batch, mapped) for batch in reader]
@@ -126,6 +133,18 @@ def _check_types(schema: pa.Schema, path: Path) -> None:
         raise InputError(
             f"{path}: columns are {types}, expected id string, label int64, features fixed-size float list"
         )
+
+
+def _class_names(schema: pa.Schema) -> list[str] | None:
+    """The names that `datasets` keeps beside the columns."""
+    try:
+        told = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))
+    except ValueError:
+        return None
+    for key in ("info", "features", "label"):
+        told = told.get(key) if isinstance(told, dict) else None
+    names = told.get("names") if isinstance(told, dict) else None
+    return [str(name) for name in names] if isinstance(names, list) else None
 
 
 def _features(column: pa.FixedSizeListArray, mapped: mmap.mmap) -> np.ndarray[Any, Any]:

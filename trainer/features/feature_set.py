@@ -18,8 +18,9 @@ from ...core.arguments import typed
 from ...core.errors import InputError, near
 from ...core.files import sha256_json
 from .columns import Columns, read_columns
+from .consistency import contradictions
 from .images.samples import HELD_OUT_SHARE, SEED
-from .manifest import read_manifest
+from .manifest import MANIFEST, read_manifest
 
 Values = ArrayLike | Tensor
 _BLOCK_BYTES = 4 << 20
@@ -62,6 +63,8 @@ class FeatureSet:
         manifest = read_manifest(path)
         columns = {split: read_columns(path / split) for split in manifest["splits"]}
         found = cls(path, manifest, columns)
+        for contradiction in contradictions(manifest, columns):
+            raise InputError(f"{path / MANIFEST}: {contradiction}; make it again with --overwrite")
         for split, rows in manifest["splits"].items():
             found._check(split, rows)
         return found

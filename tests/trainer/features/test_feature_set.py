@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headsmith.core.errors import InputError
-from headsmith.trainer.features import FeatureSet, extract
+from headsmith.trainer.features import FeatureSet, extract, inspect_features
 from headsmith.trainer.features.feature_set import rows_sha256
 
 
@@ -166,3 +166,48 @@ def test_columns_of_another_type(copy):
 def test_an_unknown_split(original):
     with pytest.raises(InputError, match=r"has no split 'dev', found \['train', 'val', 'test'\]"):
         original.arrays("dev")
+
+
+@pytest.mark.parametrize("kind", ["extracted", "imported"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("class_names", ["dog", "cat"]),
+        ("class_names", ["cat", "cat"]),
+        ("class_names", ["cat", "a\n\x1b[2J"]),
+        ("class_names", ["cat"]),
+        ("class_names", ["cat", "dog", "emu"]),
+        ("dtype", "float64"),
+        ("dtype", "int8"),
+        ("fingerprint", "0" * 64),
+    ],
+)
+def test_a_manifest_that_was_edited_is_refused_and_inspect_says_why(original, tmp_path, kind, field, value):
+    folder = tmp_path / "set"
+    if kind == "extracted":
+        shutil.copytree(original.path, folder)
+    else:
+        labels = np.repeat(["cat", "dog"], 20)
+        FeatureSet.from_arrays(np.random.default_rng(0).normal(size=(40, 8)), labels, out=folder)
+    change_manifest(folder, **{field: value})
+    with pytest.raises(InputError, match=rf"manifest\.json: {field}: .*make it again") as error:
+        FeatureSet.load(folder)
+    assert "\n" not in str(error.value)
+    problems = inspect_features(folder).problems
+    assert any(problem.startswith(f"manifest.json: {field}: ") for problem in problems)
+    assert not any("features are not those" in problem for problem in problems)
+
+
+def test_weights_of_another_backbone_are_refused(copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    change_manifest(copy, backbone=manifest["backbone"] | {"weights_sha256": "0" * 64})
+    with pytest.raises(InputError, match=r"manifest\.json: weights: is not what was written"):
+        FeatureSet.load(copy)
+
+
+@pytest.mark.parametrize("junk", [b"\0" * 1000, b"x"])
+def test_bytes_after_the_rows_are_refused(copy, junk):
+    with data_file(copy).open("ab") as file:
+        file.write(junk)
+    with pytest.raises(InputError, match=rf"damaged \({len(junk):,} bytes stand after its end\)"):
+        FeatureSet.load(copy)

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from huggingface_hub.constants import HF_HUB_CACHE
 
 from ....core.errors import InputError
+from ....core.hub import hub_access
 from ....core.printable import short
 from ....models.images import UnreadableImage
 from .foreign_folder import check_saved, data_files
@@ -99,18 +101,19 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
         )
     name = str(path.resolve()) if path.exists() else str(source)
-    try:
-        return name, (_open_folder(path) if path.exists() else datasets.load_dataset(name)).with_format(None)
-    except InputError:
-        raise
-    except Exception as error:  # `datasets` raises anything on what it does not expect
-        where = "" if path.exists() else "no such folder, and "
-        cause = error.__cause__ or error
-        reason = (str(cause).splitlines() or [type(cause).__name__])[0]
-        raise InputError(
-            f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a folder of "
-            "class folders"
-        ) from error
+    with nullcontext("") if path.exists() else hub_access() as unreachable:
+        try:
+            return name, (_open_folder(path) if path.exists() else datasets.load_dataset(name)).with_format(None)
+        except InputError:
+            raise
+        except Exception as error:  # `datasets` raises anything on what it does not expect
+            where = "" if path.exists() else "no such folder, and "
+            cause = error.__cause__ or error
+            reason = unreachable or (str(cause).splitlines() or [type(cause).__name__])[0]
+            raise InputError(
+                f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a "
+                "folder of class folders"
+            ) from error
 
 
 def _open_folder(path: Path) -> Any:

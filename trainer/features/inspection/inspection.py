@@ -39,7 +39,7 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     beyond = limits(columns.get("train", next(iter(columns.values()))).features)
     scans = {split: scan(found, split, beyond) for split, found in columns.items()}
     near = sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names))
-    written = {split: as_written(path, split, manifest, one.digest) for split, one in scans.items()}
+    written = {split: as_written(path, split, manifest, columns[split], one.digest) for split, one in scans.items()}
     usable = {split: one.finite & ~one.zero for split, one in scans.items()}
     repeated, leaked = same_rows(columns, {split: one.hashes for split, one in scans.items()}, usable)
     reports = {

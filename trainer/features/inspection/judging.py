@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..columns import Columns
+from ..consistency import contradictions
 from ..feature_set import rows_sha256
 from ..images.samples import listed
+from ..manifest import MANIFEST
 from ..same_pictures import ACROSS, WITHIN
 from .magnitudes import TIMES
 from .neighbours import Neighbours
@@ -24,7 +26,7 @@ def judge(
     found: Inspection, manifest: Mapping[str, Any], columns: Mapping[str, Columns]
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings, in words."""
-    problems, warnings = list[str](), list[str]()
+    problems, warnings = [f"{MANIFEST}: {text}" for text in contradictions(manifest, columns)], list[str]()
     warnings += [text for text in manifest.get("warnings", []) if not any(told in text for told in _TOLD)]
     for split, report in found.splits.items():
         problems += _of_split(split, report, manifest, columns[split])

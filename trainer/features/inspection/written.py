@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from ....core.files import read_json
+from ..columns import Columns
 from ..feature_set import mark_of
 
 
-def as_written(folder: Path, split: str, manifest: Mapping[str, Any], digest: str) -> bool | None:
+def as_written(folder: Path, split: str, manifest: Mapping[str, Any], columns: Columns, digest: str) -> bool | None:
     """Compare features with the mark that ``split_file`` of `headsmith.trainer.features.storage` left beside them.
 
     Args:
         folder: The feature set.
         split: One of its splits.
         manifest: The feature set's.
+        columns: The split.
         digest: XXH3-128 of the features' bytes, in hexadecimal.
 
     Returns:
@@ -23,5 +25,5 @@ def as_written(folder: Path, split: str, manifest: Mapping[str, Any], digest: st
     state = folder / split / "state.json"
     if not state.is_file():
         return None
-    mark = mark_of(digest, manifest["rows_sha256"][split], manifest["class_names"])
+    mark = mark_of(digest, manifest["rows_sha256"][split], columns.class_names or manifest["class_names"])
     return bool(read_json(state).get("_fingerprint") == mark)

@@ -12,6 +12,7 @@ from sklearn.datasets import load_sample_image
 from timm.data import create_transform, resolve_data_config
 
 from headsmith.core.errors import InputError
+from headsmith.core.files import sha256_json
 from headsmith.models import load_backbone
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
@@ -279,6 +280,7 @@ def test_features_from_before_backgrounds_are_of_another_transform(image_folder,
     extract(folder, out=out, **tiny_backbone._asdict())
     manifest = json.loads((out / "manifest.json").read_text())
     del manifest["request"]["transform"]["background"], manifest["backbone"]["preprocessing"]["background"]
+    manifest["fingerprint"] = sha256_json(manifest["request"])
     (out / "manifest.json").write_text(json.dumps(manifest))
     assert FeatureSet.load(out).feature_dim == 96
     with pytest.raises(InputError, match="another transform .*or background"):

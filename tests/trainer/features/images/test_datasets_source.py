@@ -183,6 +183,7 @@ def test_unknown_split_names(tmp_path):
 
 
 def test_a_name_that_is_nowhere(monkeypatch):
+    monkeypatch.setattr("headsmith.core.hub._why_unreachable", lambda endpoint: "")
     asked = []
 
     def load_dataset(name):
