@@ -7,6 +7,8 @@ import psutil
 
 # So little is what every system does by itself; so much of all CPUs leaves none free.
 LITTLE, FULL = 0.15, 0.9
+# The system counts in ticks of 10 ms, each CPU for itself: in less time a few ticks look like many busy CPUs.
+SHORTEST_SECONDS = 0.2
 
 
 class Watch:
@@ -17,8 +19,13 @@ class Watch:
         self._wall, self._own, (self._all, self._count) = time.perf_counter(), time.process_time(), self._used()
 
     def disturbed(self) -> float | None:
-        """CPUs that other programs took meanwhile, where hardly any was free besides; else ``None``."""
+        """CPUs that other programs took meanwhile, where hardly any was free besides; else ``None``.
+
+        ``None`` too after less than `SHORTEST_SECONDS`.
+        """
         wall, own, (used, count) = time.perf_counter() - self._wall, time.process_time() - self._own, self._used()
+        if wall < SHORTEST_SECONDS:
+            return None
         return disturbance((used - self._all) / wall, own / wall, count)
 
     def _used(self) -> tuple[float, int]:
@@ -37,7 +44,7 @@ def disturbance(used: float, own: float, count: int) -> float | None:
         own: By this process.
         count: How many there are.
     """
-    others = max(used - own, 0.0)
+    others = max(min(used, count) - own, 0.0)
     return others if others > LITTLE and used > FULL * count else None
 
 

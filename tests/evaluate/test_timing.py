@@ -37,10 +37,17 @@ def test_a_slow_model_is_timed_three_times():
         (1.9, 1.8, 2, None),  # what every system does by itself
         (63.0, 2.0, 64, 61.0),
         (0.5, 0.9, 1, None),  # clocks of different grain
+        (49.0, 1.0, 2, 1.0),  # ticks that came together: two CPUs are no more than two
     ],
 )
 def test_others_are_in_the_way_where_hardly_any_cpu_is_free(used, own, count, others):
     assert disturbance(used, own, count) == (None if others is None else pytest.approx(others))
+
+
+def test_a_few_ticks_are_no_busy_machine(monkeypatch):
+    seconds = iter([0.0, 5.0])
+    monkeypatch.setattr(Watch, "_used", lambda self: (next(seconds), 2))
+    assert Watch().disturbed() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
