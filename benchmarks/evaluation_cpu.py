@@ -13,6 +13,7 @@ from PIL import Image
 from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.data import HeldOutData, open_data
 from headsmith.evaluate.measurement import measure
+from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.export.proof.held_out import Batch
 from headsmith.export.runtime import Model
@@ -45,10 +46,10 @@ def overhead() -> list[tuple[str, float, int, str]]:
     """
     (candidate,) = find_candidates(["lite0"])
     model, held_out, data = open_candidate(candidate, threads=usable_cpus()), *decoded()
-    bare, ours = [], []
+    options, bare, ours = EvaluationOptions("decoded", batch_size=BATCH), [], []
     for _ in range(REPEATS):
         bare.append(cpu_seconds(lambda: bare_runs(model, held_out)))
-        ours.append(cpu_seconds(lambda: measure(model, held_out, data, BATCH)))
+        ours.append(cpu_seconds(lambda: measure(model, held_out, data, options)))
     rows = len(held_out)
     added = f"{min(ours) / min(bare) - 1:+.1%} of the bare runs"
     return [

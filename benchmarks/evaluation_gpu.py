@@ -21,9 +21,10 @@ from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.metrics import Scorer, agreement
 from headsmith.export.classifier import Classifier
 from headsmith.export.formats.node_placement import misplaced_nodes, nodes_by_provider
-from headsmith.export.formats.onnx_format import OPSET, save_onnx, write_onnx
+from headsmith.export.formats.onnx_format import save_onnx, write_onnx
 from headsmith.export.formats.onnx_runtime import OnnxModel
 from headsmith.export.metadata import Metadata, identity
+from headsmith.export.options import OPSET
 from headsmith.export.precision.half import to_half
 from headsmith.models.backbone import load_backbone
 from headsmith.models.heads import Linear

@@ -20,11 +20,12 @@ import torch
 
 from headsmith.core.errors import HeadsmithError
 from headsmith.export import Classifier, open_model
-from headsmith.export.formats.formats import FORMATS
-from headsmith.export.metadata import FEATURES, FLOAT_NCHW, Metadata, identity
+from headsmith.export.formats.registry import FORMATS
+from headsmith.export.metadata import Metadata, identity
+from headsmith.export.options import FEATURES, FLOAT_NCHW, ExportOptions
 from headsmith.export.proof.held_out import Batch
+from headsmith.export.proof.module import PythonModule
 from headsmith.export.proof.proof import prove
-from headsmith.export.proof.reference import Recorder
 from headsmith.models import build_head, load_backbone
 
 KINDS = ("linear", "norm_linear", "cosine", "mlp")
@@ -97,10 +98,10 @@ def exported(folder, number, backbone):
     )
     path = folder / str(number) / FORMATS[format].named("b")
     path.parent.mkdir(parents=True)
-    FORMATS[format].write(module.folded(), about, path, **({"opset": 18} if FORMATS[format].options else {}))
+    FORMATS[format].write(module.folded(), about, path, ExportOptions())
     held_out = HeldOut(inputs, random.integers(0, classes, len(inputs)))
     models = {path.name: open_model(path, threads=1)}
-    [proof] = prove(module, about, models, held_out, 64, None, Recorder(len(held_out))).values()
+    [proof] = prove(PythonModule(module, about), models, held_out, ExportOptions()).files.values()
     return format, kind, proof.parity.worst / (proof.parity.allowed_difference or 1)
 
 

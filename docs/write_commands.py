@@ -3,7 +3,7 @@
 Run it after a change of a command: python docs/write_commands.py.
 """
 
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,10 @@ def _place(argument: Any) -> str:
 
 def _row(param: Any) -> str:
     names = [_place(param)] if param.param_type_name == "argument" else [*param.opts, *param.secondary_opts]
-    return f"| {', '.join(f'`{name}`' for name in names)} | {_cell(param.help or '')} | {_default(param)} |"
+    kind = param.type_descriptor.annotation
+    choices = ", ".join(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ""
+    text = f"{param.help or ''}{f' One of {choices}.' * bool(choices)}"
+    return f"| {', '.join(f'`{name}`' for name in names)} | {_cell(text)} | {_default(param)} |"
 
 
 def _default(param: Any) -> str:

@@ -7,7 +7,7 @@ import torch
 
 from ..core.errors import InputError
 from ..export.classifier import Classifier
-from ..export.formats.formats import FORMATS
+from ..export.formats.registry import FORMATS
 from ..export.formats.torch_device import torch_device
 from ..export.metadata import Metadata
 from ..export.runtime import Array, Model, Outputs

@@ -13,8 +13,8 @@ from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest_shape import check_manifest
 from ..export.formats.formats import checked_threads
 from .data import open_data, part_trained_on
-from .metrics.summary import KS
-from .one_classifier import Options, evaluate_one, is_timed
+from .one_classifier import evaluate_one, is_timed
+from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import HeldOutRecord, Results, ResultsFolder, load_results
 from .timing import CHEAP, THOROUGH, time_together
@@ -93,25 +93,38 @@ def evaluate_classifiers(
         InputError: A source that names nothing, data without a held-out image, a provider that does not run here, or
             not one classifier could be measured.
     """
-    options = Options(
+    options = EvaluationOptions(
+        data=data,
+        truth=truth,
+        class_ids=class_ids,
+        group_column=group_column,
+        image_column=image_column,
+        label_column=label_column,
+        preprocessing=preprocessing,
+        labels=labels,
+        background=background,
+        output=output,
+        checkpoint=checkpoint,
+        k=tuple(k),
         provider=provider,
-        threads=checked_threads(provider, threads),
+        allow_fallback=allow_fallback,
         batch_size=batch_size,
-        k=tuple(sorted(set(k))),
+        threads=checked_threads(provider, threads),
         speed=speed,
         against=against,
-        allow_fallback=allow_fallback,
         save_logits=save_logits,
         strict=strict,
     )
-    options.check()
     sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
     rows = expand([source.source if isinstance(source, Bundle) else source for source in sources])
-    asked: dict[str, Any] = {"preprocessing": preprocessing, "labels": labels, "background": background}
-    candidates = find_candidates(rows, **asked, output=output, checkpoint=checkpoint)
-    columns = {"image_column": image_column, "label_column": label_column}
-    part = part_trained_on(data, _manifests(rows), **columns) if truth is None else False
-    held_out = open_data(data, truth=truth, class_ids=class_ids, group_column=group_column, **columns, part=part)
+    return _evaluate(rows, _folder(data) if out is None else Path(out), options)
+
+
+def _evaluate(rows: Sequence[Row], out: Path, options: EvaluationOptions) -> Results:
+    """`evaluate_classifiers` with its options as one."""
+    candidates = find_candidates(rows, **options.files)
+    part = part_trained_on(options.data, _manifests(rows), **options.columns) if options.truth is None else False
+    held_out = open_data(options.data, **options.held_out, part=part)
     record = HeldOutRecord(
         name=held_out.name,
         fingerprint=held_out.fingerprint,
@@ -120,7 +133,7 @@ def evaluate_classifiers(
         source=held_out.source,
         notes=list(held_out.notes),
     )
-    folder = ResultsFolder(_folder(data) if out is None else Path(out), record)
+    folder = ResultsFolder(out, record)
     if folder.begun:
         load_results(folder.path)  # what an older version wrote is refused before anything runs
     found, untimed = list[EvalResult | FailedModel](), list[tuple[Candidate, EvalResult]]()
@@ -135,7 +148,7 @@ def evaluate_classifiers(
         folder.fail(failed)
         folder.rank()
     with keeping(lambda: _kept(found, folder)):
-        time_together(untimed, held_out, folder, THOROUGH if speed else CHEAP)
+        time_together(untimed, held_out, folder, THOROUGH if options.speed else CHEAP)
     if len(failed) == len(found):
         raise InputError(failed[0].error)
     return load_results(folder.path)

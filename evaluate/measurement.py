@@ -15,10 +15,12 @@ from ..export.runtime import Array, Model, Outputs
 from ..metrics.equality import difference
 from .data import HeldOutData
 from .metrics import RowScores, Scorer
+from .options import EvaluationOptions
 
 # A share of the largest logit: ten times what one layer moves by where both factors are rounded to 11 bits (2**-10), as
 # in float16 and TF32, whose kernels depend on the batch. What mixes the rows of a batch moves by the logits' own size.
 BATCH_TOLERANCE = 1e-2
+KEPT = 5
 
 
 @dataclass(frozen=True)
@@ -84,31 +86,27 @@ class _Collector:
         self.inconsistent += int((~follows_logits(outputs) & finite).sum())
 
 
-def measure(
-    model: Model, held_out: HeldOut, data: HeldOutData, batch_size: int, *, k: int = 5, keep_logits: bool = False
-) -> Measurement:
+def measure(model: Model, held_out: HeldOut, data: HeldOutData, options: EvaluationOptions) -> Measurement:
     """Run a file over held-out inputs; the first batch is run once before the clock starts.
 
     Args:
         model: The file.
         held_out: The inputs as it takes them, of ``data``.
         data: The held-out set.
-        batch_size: Inputs a run.
-        k: Answers to keep.
-        keep_logits: Keep all logits.
+        options: ``batch_size``, ``k`` (at least 5 answers are kept), and ``save_logits``.
 
     Raises:
         InputError: Not one input could be read.
     """
-    num_logits = len(model.metadata.labels)
+    num_logits, k = len(model.metadata.labels), max(KEPT, *options.k)
     scorers = [Scorer(num_logits, k=k)]
     if len(held_out.index) < num_logits:
         scorers.append(Scorer(num_logits, classes=np.arange(len(held_out.index)), k=k))
     order = class_order(held_out.index, num_logits)
-    found, session_seconds = _Collector(data, order, scorers, keep_logits), 0.0
+    found, session_seconds = _Collector(data, order, scorers, options.save_logits), 0.0
     with progress("Evaluating", len(held_out), "inputs") as advance:
         start = time.perf_counter()
-        batches = held_out.batches(model.metadata.batch_size(batch_size))
+        batches = held_out.batches(model.metadata.batch_size(options.batch_size))
         first = next(batches, None)
         if first is None:
             raise InputError(f"{held_out.name}: none of the {len(held_out)} held-out inputs could be read")
@@ -128,7 +126,7 @@ def measure(
         rows=data.rows_of(kept),
         scores=scorers[0].scores(),
         subset=scorers[1].scores() if len(scorers) > 1 else None,
-        logits=np.concatenate(found.logits)[scorers[0].rows] if keep_logits else None,
+        logits=np.concatenate(found.logits)[scorers[0].rows] if options.save_logits else None,
         not_finite=found.not_finite,
         inconsistent=found.inconsistent,
         ran=len(found.ids),

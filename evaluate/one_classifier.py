@@ -1,7 +1,7 @@
 """One classifier of an evaluation, from its file to its place in the results folder."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from ..core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
@@ -16,6 +16,7 @@ from .data import HeldOutData
 from .doubts import doubts, was_trained_on
 from .measurement import Measurement, class_order, measure
 from .metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
+from .options import EvaluationOptions
 from .reference import flips, judge
 from .result import EvalResult, FailedModel, Setup
 from .results import Predictions, ResultsFolder
@@ -25,36 +26,12 @@ from .zoo import Candidate, Failed, open_candidate
 from .zoo.failure import failure
 from .zoo.foreign_model import ForeignModel
 
-KEPT, CONFUSED = 5, 100
-TORCH = "torch"
+CONFUSED = 100
 THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
 
 
-@dataclass(frozen=True)
-class Options:
-    """How every classifier of a run is measured."""
-
-    provider: str
-    threads: int
-    batch_size: int
-    k: tuple[int, ...]
-    speed: bool
-    against: str | None
-    allow_fallback: bool
-    save_logits: bool
-    strict: bool
-
-    def check(self) -> None:
-        """Raise an `InputError` for a value that means nothing."""
-        if self.against not in (None, TORCH):
-            raise InputError(f"--against {self.against}: not known; expected {TORCH}")
-        for flag, value in (("--batch-size", self.batch_size), ("--k", min(self.k, default=0))):
-            if value < 1:
-                raise InputError(f"{flag}: {value} found, expected at least 1")
-
-
 def evaluate_one(
-    candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: Options
+    candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: EvaluationOptions
 ) -> EvalResult | FailedModel:
     """Measure one classifier and keep the result, or say why that failed; latency and memory are timed later."""
     key, conditions = _key(candidate, data, options), _conditions(options)
@@ -65,45 +42,44 @@ def evaluate_one(
         if found is not None and _holds(found, conditions, folder, options):
             return found
         model = open_candidate(candidate, options.provider, options.threads)
-        result, predictions, logits = _measure(candidate, model, data, folder.name_for(candidate.id, key), key, options)
+        result, predictions, logits = _measure(candidate, model, data, options)
     except ProviderError:
         raise
     except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
         return FailedModel(candidate.id, candidate.source, failure(error, candidate.source), key)
-    result = replace(result, conditions=conditions)
+    result = replace(result, model=folder.name_for(candidate.id, key), conditions=conditions)
     folder.add(result, predictions, logits)
     return result
 
 
-def is_timed(result: EvalResult, options: Options) -> bool:
+def is_timed(result: EvalResult, options: EvaluationOptions) -> bool:
     """Whether its latency was timed for as long as is asked."""
     return result.speed.latency is not None and result.speed.thorough >= options.speed
 
 
 def _measure(
-    candidate: Candidate, model: Model, data: HeldOutData, name: str, key: str, options: Options
+    candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions
 ) -> tuple[EvalResult, Predictions, Array | None]:
-    nodes = _nodes(candidate, model, options)
+    _check_nodes(candidate, model, options)
     held_out = data.matched(candidate, model, options.strict)
     suspicions, notes = probed(candidate, model, data)
-    kept = max(KEPT, *options.k)
-    measured = measure(model, held_out, data, options.batch_size, k=kept, keep_logits=options.save_logits)
+    measured = measure(model, held_out, data, options)
     notes += _remarked(held_out, candidate)
-    speed = speed_of_pass(model, held_out, measured, options.batch_size)
+    speed = speed_of_pass(model, held_out, measured, options)
     against = None
     if options.against is not None:
         from .against import torch_twin
 
         twin = torch_twin(candidate, model)
-        other = measure(twin, held_out, data, options.batch_size, k=kept)
+        other = measure(twin, held_out, data, replace(options, save_logits=False))
         against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])
     order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
     correct, several = scores.correct(), scores.several
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
     summary = summarize(scores, ks=options.k)
     result = EvalResult(
-        key=key,
-        model=name,
+        key=_key(candidate, data, options),
+        model=candidate.id,
         source=candidate.source,
         labels=[*data.class_names, *(candidate.labels[output] for output in order[len(data.class_names) :])],
         summary=summary,
@@ -114,7 +90,7 @@ def _measure(
         reliability=reliability(scores.confidences, correct),
         selective=selective(scores.confidences, correct),
         speed=speed,
-        setup=_setup(candidate, model, data, nodes, options),
+        setup=_setup(candidate, model, data, options),
         verdict=None,
         against=against,
         flags=[
@@ -149,7 +125,7 @@ def _sums(model: Model) -> list[str]:
     return ["its probabilities do not sum to 1: is its softmax over another axis than the classes?"] if strange else []
 
 
-def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> str:
+def _key(candidate: Candidate | Failed, data: HeldOutData, options: EvaluationOptions) -> str:
     """A hash of what is asked, and of whom: a classifier has one row for each, however and wherever it was measured."""
     about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
     return sha256_json(
@@ -157,7 +133,7 @@ def _key(candidate: Candidate | Failed, data: HeldOutData, options: Options) -> 
     )[:32]
 
 
-def _conditions(options: Options) -> str:
+def _conditions(options: EvaluationOptions) -> str:
     """A hash of where and with what it is answered: under others a classifier is measured again, in its place."""
     installed = {name: version for name, version in versions().items() if name in THAT_MATTER}
     return sha256_json(
@@ -165,7 +141,7 @@ def _conditions(options: Options) -> str:
     )[:32]
 
 
-def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: Options) -> bool:
+def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: EvaluationOptions) -> bool:
     """Whether a result was measured under these conditions, and says all that is asked."""
     return (
         found.conditions == conditions
@@ -175,18 +151,16 @@ def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: O
     )
 
 
-def _nodes(candidate: Candidate, model: Model, options: Options) -> dict[str, int]:
-    """Nodes by provider; refuses a file that the provider does not run whole, unless that is allowed."""
+def _check_nodes(candidate: Candidate, model: Model, options: EvaluationOptions) -> None:
+    """Refuse a file that the provider does not run whole, unless that is allowed."""
     session = getattr(model, "session", None)
-    if session is None:
-        return {}
-    wrong = [] if options.allow_fallback else misplaced_nodes(session, candidate.path)
-    if wrong:
+    if session is None or options.allow_fallback:
+        return
+    if wrong := misplaced_nodes(session, candidate.path):
         raise InputError(
             f"{candidate.source}: {len(wrong)} nodes ({', '.join(sorted(set(wrong)))}) do not run on "
             f"{model.settings['provider']}; allow that with --allow-fallback, or use --provider cpu"
         )
-    return nodes_by_provider(session)
 
 
 def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float:
@@ -196,7 +170,7 @@ def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float
     return summary.label_share or 0.0
 
 
-def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[str, int], options: Options) -> Setup:
+def _setup(candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions) -> Setup:
     recipe = candidate.preprocessing
     image = recipe if not candidate.head_only else None
     return Setup(
@@ -210,7 +184,7 @@ def _setup(candidate: Candidate, model: Model, data: HeldOutData, nodes: dict[st
         provider=model.settings["provider"],
         provider_name=options.provider,
         provider_options=model.settings.get("provider_options", {}),
-        nodes=nodes,
+        nodes=nodes_by_provider(session) if (session := getattr(model, "session", None)) else {},
         threads=model.settings["threads"],
         runtime=model.settings["runtime"],
         device=describe_cpu(model.settings["threads"])

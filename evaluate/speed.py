@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..export.proof.held_out import HeldOut, HeldOutImages
 from ..export.runtime import Model
 from .measurement import Measurement
+from .options import EvaluationOptions
 
 DECODED = 64
 
@@ -72,14 +73,14 @@ class Speed:
     busy: float | None = None
 
 
-def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, batch_size: int) -> Speed:
+def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, options: EvaluationOptions) -> Speed:
     """What a pass over the held-out inputs says of speed; the rest is timed later, see `headsmith.evaluate.timing`.
 
     Args:
         model: The file.
         held_out: The inputs as it takes them.
         measured: The pass over them.
-        batch_size: Inputs a run of that pass.
+        options: Of that pass.
     """
     rate = measured.ran / measured.session_seconds
     return Speed(
@@ -89,7 +90,7 @@ def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, batch_
         images_per_second_overall=measured.ran / measured.seconds,
         decoded_per_second=_decoding(held_out) if isinstance(held_out, HeldOutImages) else None,
         latency=None,
-        throughput={model.metadata.batch_size(batch_size): rate},
+        throughput={model.metadata.batch_size(options.batch_size): rate},
         memory_bytes=None,
         gpu_bytes=None,
     )

@@ -11,7 +11,7 @@ from ..models.backbone import Backbone
 from ..models.heads import Head
 from ..models.normalize import Normalize
 from ..models.resize import Resize
-from .metadata import ENCODED
+from .options import ENCODED
 
 TOP_K = 5
 BATCH = "batch"

@@ -10,8 +10,8 @@ from ..models.backbone import ONNX, load_backbone
 from ..models.preprocessing import Preprocessing
 from ..trainer.run import Run
 from .bundle.bundle import Bundle
-from .exporting import export_classifier
-from .formats.onnx_format import OPSET
+from .exporting import export
+from .options import FLOAT_NCHW, OPSET, ExportOptions
 
 
 @typed
@@ -22,7 +22,7 @@ def graft(
     out: str | Path,
     preprocessing: str | Path | Preprocessing | None = None,
     layer: str | None = None,
-    input_format: str = "float-nchw",
+    input_format: str = FLOAT_NCHW,
     opset: int = OPSET,
     data: str | Path | None = None,
     overwrite: bool = False,
@@ -54,14 +54,8 @@ def graft(
     """
     run = head if isinstance(head, Run) else Run.load(head)
     backbone = _backbone(Path(file), run, preprocessing, layer)
-    return export_classifier(
-        replace(run, record=run.record | {"backbone": backbone}),
-        out=out,
-        input_format=input_format,
-        opset=opset,
-        data=data,
-        overwrite=overwrite,
-    )
+    options = ExportOptions(input_format=input_format, opset=opset, data=data, overwrite=overwrite)
+    return export(replace(run, record=run.record | {"backbone": backbone}), Path(out), options)
 
 
 def _backbone(

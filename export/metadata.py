@@ -15,12 +15,9 @@ from ..core.structure import structured
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
 from .labels import check_labels, describe
+from .options import ENCODED, FEATURES, FP32, PIXEL_FORMATS, UINT8_NHWC
 
-FEATURES, FLOAT32 = "features", "fp32"
-ENCODED = "encoded"
 AGAIN = "export it again"
-FLOAT_NCHW = "float-nchw"
-PIXEL_FORMATS = (FLOAT_NCHW, "uint8-nhwc", ENCODED)
 KEYS = (
     "headsmith_version",
     "labels",
@@ -82,15 +79,15 @@ class Metadata:
     feature_set: str
     head: str = "linear"
     resize: bool = False
-    precision: str = FLOAT32
+    precision: str = FP32
     version: str = __version__
 
     def __post_init__(self) -> None:
         known = (*PIXEL_FORMATS, FEATURES)
         if self.input_format not in known:
             raise InputError(f"--input: {self.input_format!r} is not known; expected one of {', '.join(known)}")
-        if self.resize and self.input_format not in ("uint8-nhwc", ENCODED):
-            raise InputError(f"--resize: found with --input {self.input_format}, expected --input uint8-nhwc")
+        if self.resize and self.input_format not in (UINT8_NHWC, ENCODED):
+            raise InputError(f"--resize: found with --input {self.input_format}, expected --input {UINT8_NHWC}")
 
     @property
     def head_only(self) -> bool:
@@ -196,7 +193,7 @@ class Metadata:
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
                 resize=values.get("resize") == "True",
-                precision=values.get("precision") or FLOAT32,  # as above
+                precision=values.get("precision") or FP32,  # as above
                 version=values["headsmith_version"],
             )
         except InputError:

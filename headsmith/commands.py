@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from .core.errors import HeadsmithError
+from .core.errors import HeadsmithError, near
 from .core.printable import printable
 from .core.terminal import Terminal, first_process
 
@@ -31,6 +31,15 @@ _EXPECTED = {
     "int_parsing_size": "a whole number of fewer digits",
     "float_parsing": "a number",
     "bool_parsing": "true or false",
+}
+# Options that went, and what says the same now.
+_NOW = {
+    "--fp16": "--precision fp16",
+    "--int8": "--precision int8",
+    "--int8-dynamic": "--precision int8-dynamic",
+    "--max-top1-drop": "--max-drop",
+    "--max-top5-drop": "--max-drop",
+    "--weak-gate": "a higher --max-drop",
 }
 _CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
 INPUT_ERROR, INTERRUPTED = 2, 130
@@ -94,6 +103,8 @@ def _misused(error: Any, ctx: Any) -> typer.Exit:
 def _misuse(error: Any) -> str:
     """What is wrong; of a value that an option does not take in the words of every other error."""
     message = " ".join(str(error.format_message()).split())
+    if now := _NOW.get(getattr(error, "option_name", "")):
+        return f"{error.option_name} is now {now}"
     if not isinstance(error, typer.BadParameter) or (error.param is None and error.param_hint is None):
         return message
     if not error.message:
@@ -104,7 +115,9 @@ def _misuse(error: Any) -> str:
     if details and details[0]["type"] in _EXPECTED:
         return f"{hint}: {str(details[0]['input'])!r} found, expected {_EXPECTED[details[0]['type']]}"
     if found := _CHOICES.search(message):
-        return f"{hint}: {found['value']} found, expected one of {found['choices'].replace(chr(39), '')}"
+        choices = found["choices"].rstrip(".").replace("'", "")
+        meant = near(found["value"].strip("'"), choices.split(", "))
+        return f"{hint}: {found['value']} found, expected one of {choices}{meant}"
     return f"{hint}: {error.message}"
 
 

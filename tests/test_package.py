@@ -3,6 +3,9 @@
 import tomllib
 from pathlib import Path
 
+from headsmith.models.heads import HEADS
+from headsmith.trainer.config import TrainConfig
+
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("headsmith", "models", "trainer", "export", "evaluate")
 
@@ -14,3 +17,7 @@ def test_every_folder_of_code_is_packaged():
     named = {".".join(("headsmith", *path.parts)).replace("headsmith.headsmith", "headsmith") for path in folders}
     assert set(settings["packages"]) == named
     assert set(settings["package-dir"]) == packages
+
+
+def test_every_head_can_be_asked_for():
+    assert TrainConfig.__dataclass_fields__["head"].metadata["values"] == tuple(HEADS)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..core.arguments import named
 from ..core.errors import InputError
 from ..core.printable import shown
+from ..core.settings import documented, with_settings
 from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads
@@ -28,48 +28,19 @@ from .unread import in_vain
 _ROWS = 8192
 
 
+@documented("Args", TrainConfig, without=("seed",))
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A head on features, with scikit-learn's interface: cross-entropy, or a differentiable top-k cross-entropy.
 
-    Parameters that `headsmith.trainer.TrainConfig` has are its settings, with its defaults.
+    Parameters that `headsmith.trainer.TrainConfig` has are its settings, with its defaults. `start` takes no backbone,
+    and a run folder, or the head file in one, whose classes are these, by name; whether X is of that run's backbone
+    nobody can check.
 
-    Args:
-        loss: ``softmax``, or a relaxation: ``neuralsort``, ``softsort``, ``sinkhorn``, ``odd_even``, ``bitonic``,
-            ``splitter_selection``.
-        p_k: Weights of top-1, top-2, ... ``None`` is top-1 for ``softmax``; for the others half top-1 and half top-5,
-            or half top-(C-1) where there are fewer than six classes, since all C are always right.
-        m: Highest scores of a row that enter the relaxation.
-        inverse_temperature: Sharpness of the relaxation; ``None`` takes the loss's.
-        distribution: Of a sorting network's comparators.
-        art_lambda: The lambda of the distribution ``logistic_phi``.
-        top1_mode: How top-1 enters: ``smce``, ``sm`` or ``sort``.
-        softmax_over: What its softmax runs over: ``candidates`` or ``classes``.
-        label_smoothing: Share of the cross-entropy with uniform targets.
-        head: ``linear``, ``norm_linear``, ``cosine`` or ``mlp``.
-        norm: What ``norm_linear`` does first: ``standard``, ``layer`` or ``unit``.
-        hidden: Units in the hidden layer of ``mlp``.
-        start: ``random``, ``zeros``, or a run folder or the head file in one, whose classes are these, by name. Whether
-            X is of that run's backbone nobody can check.
-        optimizer: ``adam``, ``adamw``, ``sgd`` or ``lbfgs``.
-        learning_rate: Its step size; ``None`` takes the loss's.
-        weight_decay: L2 penalty, or decay for ``adamw``.
-        momentum: Of ``sgd``.
-        warmup: Epochs over which the step size rises linearly from 0.
-        schedule: ``constant`` or ``cosine``.
-        dropout: Share of a feature's entries that are set to 0 in training.
-        noise: Deviation of Gaussian noise on features in training, in units of their root mean square.
-        balanced: Draw the rows of every class equally often.
-        averaging: Decay a step of an exponential moving average of the weights, which is kept; 0 is off.
-        epochs: Passes over the rows, at the most; ``None`` is 100, or as many as make 3,000 steps.
-        batch_size: Rows a step; more than there are is all of them.
-        device: ``auto``, ``cpu`` or ``cuda``.
+    Further parameters:
         early_stopping: Hold ``validation_fraction`` of the rows out, class by class, keep the epoch with the highest
             accuracy on them (see ``select``), and stop after ``patience`` epochs without a better one. Otherwise
             all rows train, and the last epoch is kept.
         validation_fraction: Share of a class's rows that is held out, at least one; a class of one row trains.
-        select: What chooses the epoch on them: accuracy weighted by ``p_k``, ``top1``, ``top5``, or weights of top-1,
-            top-2, ...
-        patience: Epochs without a better validation accuracy; ``None`` is 10, or as many as make 300 steps.
         random_state: Fixes the order of the rows, what is drawn, and what is held out.
 
     Attributes:
@@ -85,72 +56,20 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     @named
+    @with_settings(TrainConfig, without=("seed",))
     def __init__(
         self,
         *,
-        loss: str = TrainConfig.loss,
-        p_k: Sequence[float] | None = TrainConfig.p_k,
-        m: int | None = TrainConfig.m,
-        inverse_temperature: float | None = TrainConfig.inverse_temperature,
-        distribution: str = TrainConfig.distribution,
-        art_lambda: float = TrainConfig.art_lambda,
-        top1_mode: str = TrainConfig.top1_mode,
-        softmax_over: str = TrainConfig.softmax_over,
-        label_smoothing: float = TrainConfig.label_smoothing,
-        head: str = TrainConfig.head,
-        norm: str = TrainConfig.norm,
-        hidden: int = TrainConfig.hidden,
-        start: str = TrainConfig.start,
-        optimizer: str = TrainConfig.optimizer,
-        learning_rate: float | None = TrainConfig.learning_rate,
-        weight_decay: float = TrainConfig.weight_decay,
-        momentum: float = TrainConfig.momentum,
-        warmup: float = TrainConfig.warmup,
-        schedule: str = TrainConfig.schedule,
-        dropout: float = TrainConfig.dropout,
-        noise: float = TrainConfig.noise,
-        balanced: bool = TrainConfig.balanced,
-        averaging: float = TrainConfig.averaging,
-        epochs: int | None = TrainConfig.epochs,
-        batch_size: int = TrainConfig.batch_size,
-        device: str = TrainConfig.device,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        select: str | Sequence[float] = TrainConfig.select,
-        patience: int | None = TrainConfig.patience,
         random_state: int | np.random.RandomState | None = None,
+        **settings: Any,
     ) -> None:
-        self.loss = loss
-        self.p_k = p_k
-        self.m = m
-        self.inverse_temperature = inverse_temperature
-        self.distribution = distribution
-        self.art_lambda = art_lambda
-        self.top1_mode = top1_mode
-        self.softmax_over = softmax_over
-        self.label_smoothing = label_smoothing
-        self.head = head
-        self.norm = norm
-        self.hidden = hidden
-        self.start = start
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.momentum = momentum
-        self.warmup = warmup
-        self.schedule = schedule
-        self.dropout = dropout
-        self.noise = noise
-        self.balanced = balanced
-        self.averaging = averaging
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.device = device
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.select = select
-        self.patience = patience
         self.random_state = random_state
+        for name, value in settings.items():
+            setattr(self, name, value)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the head; settings that it does not read are warned of.

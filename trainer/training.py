@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any
 
 from ..core.arguments import typed
 from ..core.environment import describe_device, versions
@@ -14,7 +14,7 @@ from ..core.errors import InputError, keeping
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .board import board
-from .config import Settings, TrainConfig, read_from, read_settings
+from .config import TrainConfig
 from .criterion import criterion, resolve
 from .doubts import doubts_of
 from .features.feature_set import FeatureSet
@@ -23,6 +23,7 @@ from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
 from .presets import load_preset
 from .run import CONFIG, FORMAT, FORMAT_VERSION, HEAD, RECORD, Run
+from .settings_file import read_from, read_settings
 from .starting import start_head
 from .unread import refuse_unread
 
@@ -41,7 +42,7 @@ def train(
     gpu_memory: float | None = None,
     tensorboard: str | Path | None = None,
     overwrite: bool = False,
-    **settings: Unpack[Settings],
+    **settings: Annotated[Any, TrainConfig],
 ) -> Run:
     """Train a head and write a run folder.
 
@@ -69,7 +70,7 @@ def train(
     if gpu_memory is not None and not gpu_memory >= 0:
         raise InputError(f"gpu_memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
-    read: Settings = {} if config is None else read_settings(config)
+    read = {} if config is None else read_settings(config, TrainConfig)
     with read_from(config, read.keys() - settings.keys()):
         chosen = _settings(preset, read, settings)
         resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
@@ -97,9 +98,9 @@ def train(
     return Run.load(out)
 
 
-def _settings(preset: str | None, read: Settings, given: Settings) -> TrainConfig:
+def _settings(preset: str | None, read: dict[str, Any], given: dict[str, Any]) -> TrainConfig:
     """Defaults, under a preset, under a file, under what was given by name."""
-    named: dict[str, Any] = {**read, **given}
+    named = {**read, **given}
     published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
     chosen = TrainConfig(**(published | named))
     refuse_unread(chosen, read, given)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from .config import TrainConfig
-from .losses.method_defaults import NETWORKS
+from .loss_methods import NETWORKS
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
 _RELAXATION = ("inverse_temperature", "distribution", "art_lambda")

@@ -10,10 +10,9 @@ import pyarrow as pa
 from ...core.errors import InputError
 from ...metrics.calibration import reliability
 from ...metrics.proportions import Share, top_k
+from ..options import KS
 from .row_scores import Array, RowScores
 from .selective import selective
-
-KS = (1, 5)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from torch import Tensor
 from ...core.errors import InputError
 from ...core.files import new_folder, sha256_json
 from ...export.classifier import Classifier
-from ...export.formats.onnx_format import OPSET, write_onnx
+from ...export.formats.onnx_format import write_onnx
 from ...export.metadata import Metadata, identity
+from ...export.options import OPSET
 from ...models.backbone import Backbone, load_backbone
 from ...models.heads import Head
 from .candidate import Published

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...core.errors import InputError, near
 from ...export.bundle.bundle import MANIFEST
 from ...export.bundle.hub import HUB
-from ...export.formats.formats import FORMATS
+from ...export.formats.registry import FORMATS
 from .manifest import KNOWN, SHIPPED, Row, read_manifest
 
 ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"

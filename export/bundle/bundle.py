@@ -9,9 +9,10 @@ from typing import Any, Self
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, sha256_file
 from ...models.preprocessing import Preprocessing
-from ..formats.formats import FORMATS, open_model
+from ..formats.formats import open_model
+from ..formats.registry import FORMATS
 from ..labels import check_labels
-from ..metadata import FEATURES
+from ..options import FEATURES
 from ..runtime import Model
 from .hub import local_folder
 from .manifest_shape import check_manifest

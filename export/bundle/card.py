@@ -113,15 +113,9 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
     if metadata.head_only:
         takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
         code = f"\n\n```python\n{FEATURES_CODE}\n```" if "model.onnx" in proofs else ""
-        return _usage_text(takes, outputs, code, warning, manifest)
-    takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
-    code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
-    return _usage_text(takes, outputs, code, warning, manifest)
-
-
-def _usage_text(takes: str, outputs: str, code: str, warning: str, manifest: Mapping[str, Any]) -> str:
-    if manifest["input"]["dtype"] == "float16":
-        takes, code = takes.replace("float32", "float16"), code.replace("np.float32", "np.float16")
+    else:
+        takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
+        code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
     return f"## Use\n\n{takes} {outputs}{code}{warning}"
 
 

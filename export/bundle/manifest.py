@@ -1,52 +1,57 @@
 """What a bundle records of itself: ``manifest.json`` and ``parity.json``."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ...core.environment import versions
 from ...core.files import sha256_file
-from ...models.backbone import Backbone
 from ...trainer.run import Run
-from ..classifier import Classifier
-from ..metadata import Metadata
 from ..origin import features_origin, portable
 from ..precision.gates import GateReport
 from ..proof.held_out import HeldOut
+from ..proof.module import PythonModule
 from ..proof.proof import Proof
 from ..proof.stated import input_shape
 from ..temperature import Calibration
 from .bundle import FORMAT, FORMAT_VERSION
 
 
-def bundle_manifest(
-    run: Run,
-    metadata: Metadata,
-    classifier: Classifier,
-    backbone: Backbone | None,
-    proofs: Mapping[str, Proof],
-    held_out: HeldOut,
-    *,
-    gate: GateReport | None,
-    calibration: Calibration | None,
-    half_input: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured of an export.
+
+    Attributes:
+        proofs: By file, those that stay in the bundle.
+        replaced: The same of a float32 file whose place a lower precision took.
+        held_out: The inputs of the proof.
+        cached: The largest difference of the backbone's features from the cached ones, as a share; ``None`` where they
+            were not compared.
+        gate: What a lower precision costs.
+        calibration: The temperature in the weights.
+    """
+
+    proofs: Mapping[str, Proof]
+    replaced: Mapping[str, Proof]
+    held_out: HeldOut
+    cached: float | None
+    gate: GateReport | None
+    calibration: Calibration | None
+
+
+def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> dict[str, Any]:
     """What ``manifest.json`` holds, less the hashes of the files.
 
     Args:
         run: What was exported.
-        metadata: What the files say of themselves.
-        classifier: What was written.
-        backbone: ``None`` for a head alone.
-        proofs: What was measured, by file.
-        held_out: The inputs of the proof.
-        gate: What a lower precision costs.
-        calibration: The temperature in the weights.
-        half_input: Whether a float32 input became a float16 one.
+        written: What was written, and what the files say of themselves.
+        evidence: What was measured.
     """
-    shape, kind = classifier.example_shape, str(classifier.example_dtype).removeprefix("torch.")
+    classifier, metadata = written
+    held_out, gate, calibration = evidence.held_out, evidence.gate, evidence.calibration
+    backbone = classifier.backbone
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -57,8 +62,8 @@ def bundle_manifest(
         "input": {
             "name": metadata.input_name,
             "format": metadata.input_format,
-            "dtype": "float16" if half_input and kind == "float32" else kind,
-            "shape": input_shape(metadata, shape),
+            "dtype": str(classifier.example_dtype).removeprefix("torch."),
+            "shape": input_shape(metadata, classifier.example_shape),
             "resize": metadata.resize,
         },
         "outputs": classifier.outputs,
@@ -83,9 +88,9 @@ def bundle_manifest(
         },
         "accuracy": {
             file: {"top1": asdict(proof.top1), "top5": asdict(proof.top5) if proof.top5 else None}
-            for file, proof in proofs.items()
+            for file, proof in evidence.proofs.items()
         },
-        "parity": {file: proof.parity.summary() for file, proof in proofs.items()},
+        "parity": {file: proof.parity.summary() for file, proof in evidence.proofs.items()},
         "precision": gate and _placeless(gate.summary()),
         "calibration": calibration and asdict(calibration),
         "versions": versions(),
@@ -97,16 +102,16 @@ def _placeless(gate: dict[str, Any]) -> dict[str, Any]:
     return gate | {key: portable(gate[key]) for key in ("data",) if key in gate}
 
 
-def parity_record(
-    proofs: Mapping[str, Proof], held_out: HeldOut, cached: float | None, gate: GateReport | None
-) -> dict[str, Any]:
+def parity_record(evidence: Evidence) -> dict[str, Any]:
     """What ``parity.json`` holds: every comparison, the float32 file's too where a lower precision took its place."""
+    held_out, gate = evidence.held_out, evidence.gate
+    compared = {**evidence.proofs, **evidence.replaced}
     return {
         "held_out": {"fingerprint": held_out.fingerprint, "n": len(held_out), "unreadable": held_out.unreadable},
-        "cached_features_relative_difference": cached,
+        "cached_features_relative_difference": evidence.cached,
         "files": {
             file: proof.parity.to_dict() | {"settings": proof.settings, "top1": asdict(proof.top1)}
-            for file, proof in proofs.items()
+            for file, proof in compared.items()
         },
         "precision": gate and _placeless(gate.to_dict()),
     }

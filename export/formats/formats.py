@@ -1,99 +1,13 @@
-"""The formats of an exported classifier: for each the file in the bundle, what writes it and what opens it."""
+"""Exported files of every format are opened by the ending of their name."""
 
-from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ...core.arguments import typed
 from ...core.cpus import default_threads
-from ...core.errors import InputError, near
+from ...core.errors import InputError
 from ...models.onnx_session import PROVIDERS
-from ..metadata import FEATURES, FLOAT_NCHW, Metadata
 from ..runtime import Model
-
-if TYPE_CHECKING:
-    from ..classifier import Classifier
-
-
-@dataclass(frozen=True)
-class Format:
-    """One way to write a classifier.
-
-    Attributes:
-        file: What is opened, relative to the bundle; ``*`` stands for the bundle's name.
-        writer: Module and name of what writes it, called with the classifier, its metadata, the path of ``file``, and
-            ``options`` as keywords. It is imported when it is first used: torch is no part of opening an ONNX file.
-        model: Module and name of what opens it, called with the path, the provider and the number of threads.
-        options: Which keywords of `export_classifier` the writer takes.
-        checker: Module and name of what refuses a classifier that the writer cannot write, before anything is computed.
-    """
-
-    file: str
-    writer: str
-    model: str
-    options: tuple[str, ...] = ()
-    checker: str | None = None
-
-    def check(self, classifier: "Classifier", metadata: Metadata) -> None:
-        """Raise an `InputError` for a classifier that cannot be written so."""
-        if self.checker is not None:
-            _imported(self.checker)(classifier, metadata)
-
-    def write(self, classifier: "Classifier", metadata: Metadata, path: Path, **options: Any) -> None:
-        """Write the file."""
-        _imported(self.writer)(classifier, metadata, path, **options)
-
-    def open(self, path: Path, provider: str, threads: int) -> Model:
-        """Open the file."""
-        model: Model = _imported(self.model)(path, provider, threads)
-        return model
-
-    def named(self, bundle: str) -> str:
-        """``file`` in a bundle of that name."""
-        return self.file.replace("*", bundle)
-
-
-FORMATS = {
-    "onnx": Format("model.onnx", "onnx_format.write_onnx", "onnx_runtime.OnnxModel", options=("opset",)),
-    "torchscript": Format("model.ts", "torchscript_format.write_torchscript", "torchscript_format.TorchScriptModel"),
-    "pt2": Format(
-        "model.pt2",
-        "exported_program_format.write_exported_program",
-        "exported_program_format.ExportedProgramModel",
-    ),
-    "timm": Format(
-        "model.safetensors", "timm_format.write_timm", "timm_format.TimmModel", checker="timm_format.check_timm"
-    ),
-    "triton": Format(
-        "triton/*/1/model.onnx", "triton_format.write_triton", "onnx_runtime.OnnxModel", options=("opset",)
-    ),
-}
-
-
-def _imported(reference: str) -> Any:
-    """What ``module.name`` of this folder refers to."""
-    module, _, name = reference.partition(".")
-    return getattr(import_module(f".{module}", __package__), name)
-
-
-def check_formats(formats: tuple[str, ...], metadata: Metadata) -> None:
-    """Raise an `InputError` unless these are some of `FORMATS`, each of them once, that can take such inputs."""
-    if not formats or not set(formats) <= set(FORMATS) or len(set(formats)) < len(formats):
-        hint = near(next((name for name in formats if name not in FORMATS), ""), FORMATS)
-        raise InputError(f"--format: {', '.join(formats) or 'none'} found, expected some of {', '.join(FORMATS)}{hint}")
-    if metadata.encoded:
-        from .extensions import extensions
-
-        extensions()
-        if formats != ("onnx",):
-            raise InputError(f"--format {', '.join(formats)}: --input encoded is for onnx alone; export twice")
-    elif metadata.resize and "timm" in formats:
-        raise InputError("--format timm: timm resizes before its networks, not inside; export it without --resize")
-    elif "timm" in formats and metadata.input_format not in (FLOAT_NCHW, FEATURES):
-        raise InputError(
-            f"--format timm: timm's networks take float images, found --input {metadata.input_format}; export it alone"
-        )
+from .registry import FORMATS
 
 
 def checked_threads(provider: str, threads: int | None) -> int:

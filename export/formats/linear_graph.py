@@ -5,7 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ..classifier import BATCH, Classifier
-from ..metadata import FEATURES
+from ..options import FEATURES
 
 IR_VERSION = 10
 WEIGHT, BIAS = "classifier.head.weight", "classifier.head.bias"

@@ -9,10 +9,10 @@ from ...models.heads import Linear
 from ..classifier import BATCH, Classifier
 from ..errors import ExportError, FixedBatchError, cause
 from ..metadata import Metadata
+from ..options import OPSET
 from .decoding import decode_first
 from .linear_graph import linear_graph
 
-OPSET = 18
 MAX_IR_VERSION = 10
 EXTERNAL_ABOVE = 2_000_000_000
 

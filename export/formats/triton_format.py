@@ -8,7 +8,8 @@ import onnx
 
 from ..classifier import Classifier
 from ..metadata import Metadata
-from .onnx_format import OPSET, write_onnx
+from ..options import OPSET
+from .onnx_format import write_onnx
 
 CONFIG, LABELS = "config.pbtxt", "labels.txt"
 LARGEST_BATCH, QUEUE_MICROSECONDS = 64, 1000

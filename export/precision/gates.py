@@ -13,49 +13,10 @@ from ...core.progress import progress
 from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
+from ..options import ExportOptions
 from ..proof.held_out import HeldOut
 from ..proof.parity import Parity, ParityReport
 from ..runtime import Array, Model, Outputs
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What may be lost.
-
-    Attributes:
-        max_top1_drop: Top-1 accuracy, in percentage points.
-        max_top5_drop: Top-5 accuracy, in percentage points.
-        max_flips: Inputs with another best class; ``None`` is no limit.
-        weak_gate: Go on with fewer inputs than it takes to see such drops.
-    """
-
-    max_top1_drop: float
-    max_top5_drop: float
-    max_flips: int | None
-    weak_gate: bool = False
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if value is not None and not value >= 0:
-                raise InputError(f"--{name.replace('_', '-')}: {value} found, expected 0 or more")
-
-    def unseen(self, n: int, *, top5: bool) -> str | None:
-        """Why n validation inputs cannot hold these limits, in words: one of them is more than may be lost.
-
-        Args:
-            n: Validation inputs.
-            top5: Whether top-5 is measured: there are five classes or more.
-        """
-        drops = {"top1": self.max_top1_drop} | ({"top5": self.max_top5_drop} if top5 else {})
-        name, limit = min(drops.items(), key=lambda drop: drop[1])
-        if self.weak_gate or limit * n >= 100:
-            return None
-        enough = f"at least {math.ceil(100 / limit)} of them, or " if limit else ""
-        return (
-            f"--max-{name}-drop: {limit:g} points on {n} validation inputs found, where one input is {100 / n:.3g} "
-            f"points and no smaller drop can be seen; expected {enough}--max-{name}-drop {math.ceil(1e4 / n) / 100:g}; "
-            "--weak-gate goes on all the same"
-        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +49,7 @@ class GateReport:
         most_predicted: The class that the lower file predicts most.
         most_predicted_share: In how many of the inputs, as a share.
         settings: Runtime, provider and threads.
-        limits: What may be lost.
+        max_drop: What may be lost, in percentage points of top-1 and of top-5.
     """
 
     precision: str
@@ -100,7 +61,7 @@ class GateReport:
     most_predicted: str
     most_predicted_share: float
     settings: dict[str, Any]
-    limits: Limits
+    max_drop: float
 
     @property
     def top1_drop(self) -> float:
@@ -146,19 +107,17 @@ class GateReport:
 
     def exceeded(self) -> list[str]:
         """The limits that are not kept, as text."""
-        limits, found = self.limits, []
-        if unseen := limits.unseen(self.agreement.n, top5=self.full.top5 is not None):
+        found = []
+        if unseen := unseen_drop(self.agreement.n, self.max_drop):
             found.append(unseen)
         if self.agreement.not_finite:
             found.append(f"{self.agreement.not_finite} inputs have NaN or infinite outputs")
         if self.agreement.inconsistent:
             found.append(f"{self.agreement.inconsistent} inputs have a top-k against the file's own logits")
         found += self.agreement.shapes
-        for k, drop, limit in ((1, self.top1_drop, limits.max_top1_drop), (5, self.top5_drop, limits.max_top5_drop)):
-            if drop is not None and drop > limit:
-                found.append(f"top-{k} drops by {drop:.2f} points (allowed {limit:g})")
-        if limits.max_flips is not None and self.flips > limits.max_flips:
-            found.append(f"{self.flips} best classes flip (allowed {limits.max_flips})")
+        for k, drop in ((1, self.top1_drop), (5, self.top5_drop)):
+            if drop is not None and drop > self.max_drop:
+                found.append(f"top-{k} drops by {drop:.2f} points (allowed {self.max_drop:g})")
         return found
 
     def failure(self) -> str:
@@ -187,7 +146,18 @@ class GateReport:
         return self.to_dict() | {"agreement": self.agreement.summary()}
 
 
-def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int, limits: Limits) -> GateReport:
+def unseen_drop(n: int, max_drop: float) -> str | None:
+    """Why n validation inputs cannot show such a drop, in words: one of them is more points than may be lost."""
+    if max_drop * n >= 100:
+        return None
+    enough = f"at least {math.ceil(100 / max_drop)} of them, or " if max_drop else ""
+    return (
+        f"--max-drop: {max_drop:g} points on {n} validation inputs found, where one input is {100 / n:.3g} points and "
+        f"no smaller drop can be seen; expected {enough}--max-drop {math.ceil(1e4 / n) / 100:g}"
+    )
+
+
+def measure_gate(full: Model, lower: Model, validation: HeldOut, options: ExportOptions) -> GateReport:
     """Run the float32 file and a lower one over validation inputs, batch by batch in turn.
 
     Raises:
@@ -197,7 +167,7 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
     sides = (_Side(full), _Side(lower))
     agreement = Parity(lower.path.name, labels, tolerance=0.0, exact=False, against="the float32 file")
     with progress("Measuring precision", len(validation), "inputs") as advance:
-        batches = validation.batches(batch_size)
+        batches = validation.batches(full.metadata.batch_size(options.batch_size))
         first = next(batches, None)
         if first is None:
             raise InputError(f"{validation.name}: none of the {len(validation)} validation inputs could be read")
@@ -219,7 +189,7 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, batch_size: int
         most_predicted=labels[counts.argmax()],
         most_predicted_share=float(counts.max() / counts.sum()),
         settings=lower.settings,
-        limits=limits,
+        max_drop=options.max_drop,
     )
 
 

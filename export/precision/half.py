@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, compose, helper
+from onnx import compose
 from onnx.utils import Extractor
 from onnxruntime.quantization import create_calibrator
 from onnxruntime.transformers.float16 import convert_float_to_float16
@@ -19,7 +19,7 @@ from .network_part import network_part
 LARGEST_HALF = float(np.finfo(np.float16).max)
 
 
-def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool = False) -> onnx.ModelProto:
+def to_half(model: onnx.ModelProto, *, keep_head: bool = False) -> onnx.ModelProto:
     """Convert the network of an exported classifier to float16.
 
     Preprocessing and all outputs stay float32, and so does what follows from the logits: a runtime may keep more digits
@@ -28,7 +28,6 @@ def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool
     Args:
         model: The float32 graph.
         keep_head: The head stays float32 too.
-        half_input: A float32 input becomes a float16 one.
 
     Returns:
         The converted graph, without metadata.
@@ -45,8 +44,6 @@ def to_half(model: onnx.ModelProto, *, keep_head: bool = False, half_input: bool
     merged = _joined(network, answers, end, outputs)
     if start not in inputs:
         merged = _joined(extractor.extract_model(inputs, [start]), merged, start, outputs)
-    if half_input:
-        _take_half(merged.graph)
     return merged
 
 
@@ -78,14 +75,3 @@ def _joined(first: onnx.ModelProto, second: onnx.ModelProto, value: str, outputs
         del part.graph.value_info[:]
     first = compose.add_prefix(first, "_", rename_inputs=False, rename_outputs=False)  # constants may be in both
     return compose.merge_models(first, second, io_map=[(value, value)], outputs=outputs)
-
-
-def _take_half(graph: onnx.GraphProto) -> None:
-    """Make float16 of a float32 input."""
-    taken = graph.input[0]
-    if taken.type.tensor_type.elem_type == TensorProto.FLOAT:
-        taken.type.tensor_type.elem_type = TensorProto.FLOAT16
-        wide = f"{taken.name}_float32"
-        for node in graph.node:
-            node.input[:] = [wide if name == taken.name else name for name in node.input]
-        graph.node.insert(0, helper.make_node("Cast", [taken.name], [wide], to=TensorProto.FLOAT))

@@ -5,29 +5,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import GateError
-from ..formats.formats import FORMATS, open_model
+from ..formats.formats import open_model
+from ..formats.registry import FORMATS
+from ..options import ExportOptions
 from ..proof.held_out import HeldOut
 from ..runtime import Array
-from .gates import GateReport, Limits, measure_gate
-from .precision import Precision
+from .gates import GateReport, measure_gate
+from .precision import write_lower
 
 ONNX = FORMATS["onnx"].file
 FULL = "fp32"
 FULL_FILE = f"{FULL}/{ONNX}"
+# Training inputs, drawn at random, that ranges of activations are taken from. Ranges are smallest and largest values.
+CALIBRATION = 512
 
 
-def lower_file(
-    path: Path, precision: Precision, limits: Limits, training: HeldOut, validation: HeldOut, batch_size: int
-) -> GateReport:
+def lower_file(path: Path, training: HeldOut, validation: HeldOut, options: ExportOptions) -> GateReport:
     """Replace a float32 ONNX file by one in lower precision; the former is kept in a folder ``fp32`` beside it.
 
     Args:
         path: The file.
-        precision: The new precision.
-        limits: What may be lost.
         training: Inputs to take ranges of activations from.
         validation: Inputs to measure on.
-        batch_size: Inputs a run.
+        options: The new precision, and what it may lose.
 
     Returns:
         What was measured.
@@ -42,14 +42,13 @@ def lower_file(
     for file in list(path.parent.glob(f"{path.name}*")):  # external data, where there are any
         shutil.move(file, kept)
     full = open_model(kept / path.name)
-    batch_size = full.metadata.batch_size(batch_size)
 
     def calibration() -> Iterable[Array]:
-        for batch in training.sample(precision.calibration_images).batches(batch_size):
+        for batch in training.sample(CALIBRATION).batches(full.metadata.batch_size(options.batch_size)):
             yield full.feed(batch.inputs)
 
-    precision.apply(kept / path.name, path, full.metadata, calibration())
-    report = measure_gate(full, open_model(path), validation, batch_size, limits)
+    write_lower(full, path, calibration(), options)
+    report = measure_gate(full, open_model(path), validation, options)
     if not report.passed:
         raise GateError(report.failure(), report)
     return report

@@ -1,12 +1,27 @@
 """The Python module beside which files are proved: how it is fed, and what it answers."""
 
+from typing import NamedTuple
+
 import torch
 
 from ..classifier import Classifier
-from ..metadata import FEATURES, Metadata
+from ..metadata import Metadata
+from ..options import FEATURES, FLOAT_NCHW
 from ..runtime import Array, Outputs
 
 IMAGES = 16
+
+
+class PythonModule(NamedTuple):
+    """A classifier with what its files say of themselves.
+
+    Attributes:
+        classifier: The module.
+        metadata: Of its float32 files.
+    """
+
+    classifier: Classifier
+    metadata: Metadata
 
 
 @torch.inference_mode()
@@ -24,6 +39,6 @@ def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) ->
 def module_input(metadata: Metadata, inputs: Array) -> torch.Tensor:
     """Inputs in the layout and dtype that the module takes."""
     tensor = torch.from_numpy(inputs)
-    if metadata.input_format == "float-nchw":
+    if metadata.input_format == FLOAT_NCHW:
         tensor = tensor.permute(0, 3, 1, 2)
-    return tensor.float() if metadata.input_format in ("float-nchw", FEATURES) else tensor
+    return tensor.float() if metadata.input_format in (FLOAT_NCHW, FEATURES) else tensor

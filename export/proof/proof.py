@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,11 +16,12 @@ from ...metrics.ranks import ranks
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError
-from ..metadata import FLOAT32, Metadata
+from ..metadata import Metadata
+from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, HeldOutImages
 from .made_up import made_up_inputs
-from .module import module_input, python_outputs
+from .module import PythonModule, module_input, python_outputs
 from .parity import Parity, ParityReport
 from .reference import PYTHON, Recorder
 from .rounding import allowed_share
@@ -48,38 +49,39 @@ class Proof:
     settings: dict[str, Any]
 
 
-def prove(
-    classifier: Classifier,
-    metadata: Metadata,
-    models: Mapping[str, Model],
-    held_out: HeldOut,
-    batch_size: int,
-    tolerance: float | None,
-    recorder: Recorder,
-) -> dict[str, Proof]:
+class Proofs(NamedTuple):
+    """What was measured.
+
+    Attributes:
+        files: Of each file.
+        recorder: Has seen every batch, with the logits of the Python module and of the files in lower precision.
+    """
+
+    files: dict[str, Proof]
+    recorder: Recorder
+
+
+def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, options: ExportOptions) -> Proofs:
     """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
 
     They are compared on a few made-up inputs too, which reach weights that no held-out input does; and what a file
     makes of equal logits is tried where its last operators can be run alone.
 
     Args:
-        classifier: The Python module.
-        metadata: What the files must say of themselves, their precision aside.
+        module: The Python module, and what the files must say of themselves, their precision aside.
         models: The opened files, by their names in the bundle.
         held_out: Labelled inputs.
-        batch_size: Images a run; of features, which are small, at least 1024 rows are run at once.
-        tolerance: In logits, see `Parity`; ``None`` measures what rounding alone does, see `allowed_share`.
-        recorder: Sees every batch, with the logits of the Python module and of the files in lower precision.
-
-    Returns:
-        What was measured, by file name.
+        options: ``batch_size`` (of features, which are small, at least 1024 rows are run at once), and ``tolerance``,
+            in logits, see `Parity`; ``None`` measures what rounding alone does, see `allowed_share`.
 
     Raises:
         ParityError: A file differs beyond the tolerance; one in lower precision may differ, but must be finite.
         InputError: Not one input could be read.
     """
+    classifier, metadata = module
+    tolerance, recorder = options.tolerance, Recorder(len(held_out))
     check_metadata(models, metadata)
-    size = max(batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(batch_size)
+    size = max(options.batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(options.batch_size)
     classifier.to(memory_format=torch.channels_last)
     with progress("Comparing files", len(held_out), "inputs") as advance:
         batches = held_out.batches(size)
@@ -89,25 +91,25 @@ def prove(
         share = None if tolerance is not None else allowed_share(classifier, metadata, first.inputs)
         measured = [_Measured(name, model, tolerance or 0.0, share) for name, model in models.items()]
         for batch in chain([first], batches):
-            reference = python_outputs(classifier, metadata, batch.inputs)
+            reference = python_outputs(*module, batch.inputs)
             answers = {one.name: one.add(batch, reference) for one in measured}
             rounded = {one.name: answers[one.name] for one in measured if not one.exact}
             recorder.add(batch, {PYTHON: reference.logits} | rounded)
             if batch is first:
-                recorder.add_made_up(*_try_made_up(classifier, metadata, batch.inputs, measured))
+                recorder.add_made_up(*_try_made_up(module, batch.inputs, measured))
             advance(len(batch.ids))
     proofs = {one.name: one.proof(len(metadata.labels)) for one in measured}
     for proof in proofs.values():
         if not proof.parity.passed:
             raise ParityError(proof.parity.failure(), proof.parity)
-    return proofs
+    return Proofs(proofs, recorder)
 
 
 class _Measured:
     """One file while it is compared."""
 
     def __init__(self, name: str, model: Model, tolerance: float, share: float | None) -> None:
-        self.name, self.model, self.exact = name, model, model.metadata.precision == FLOAT32
+        self.name, self.model, self.exact = name, model, model.metadata.precision == FP32
         self.parity = Parity(name, model.metadata.labels, tolerance, share=share, exact=self.exact)
         self.ranks: list[Array] = []
 
@@ -133,17 +135,15 @@ class _Measured:
         return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
 
 
-def _try_made_up(
-    classifier: Classifier, metadata: Metadata, real: Array, measured: Iterable[_Measured]
-) -> tuple[Array, dict[str, Array]]:
+def _try_made_up(module: PythonModule, real: Array, measured: Iterable[_Measured]) -> tuple[Array, dict[str, Array]]:
     """Try every size of batch, on real inputs and made-up ones, and equal logits.
 
     Returns:
         The inputs whose answers are finite, and the logits by who answered, as `Recorder.add` takes them.
     """
     inputs = np.concatenate([real[:2], made_up_inputs(real)])
-    inputs = inputs[finite_rows(*python_outputs(classifier, metadata, inputs))]
-    reference = python_outputs(classifier, metadata, inputs)
+    inputs = inputs[finite_rows(*python_outputs(*module, inputs))]
+    reference = python_outputs(*module, inputs)
     logits = {PYTHON: reference.logits}
     for one in measured:
         for rows in batches_of(one.model, len(inputs)):

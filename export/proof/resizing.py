@@ -10,10 +10,9 @@ from PIL import Image
 from ...core.progress import progress
 from ...metrics.equality import Difference, difference
 from ...models.resize import Resize
-from ..classifier import Classifier
-from ..metadata import Metadata
+from ..options import ExportOptions
 from .held_out import HeldOutImages
-from .module import python_outputs
+from .module import PythonModule, python_outputs
 from .parity import Parity, ParityReport
 from .rounding import MOST
 
@@ -42,12 +41,12 @@ class Nearness:
 
 
 @torch.inference_mode()
-def compare_with_pil(
-    classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, tolerance: float | None
-) -> Nearness:
+def compare_with_pil(module: PythonModule, held_out: HeldOutImages, options: ExportOptions) -> Nearness:
     """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
+    classifier, metadata = module
     resize, behind = Resize(metadata.recipe), classifier.without_resize()
-    parity, pixels = Parity("resize inside", metadata.labels, MOST if tolerance is None else tolerance), Difference()
+    tolerance = MOST if options.tolerance is None else options.tolerance
+    parity, pixels = Parity("resize inside", metadata.labels, tolerance), Difference()
     means: list[float] = []
     with progress("Comparing resizes", len(held_out), "images") as advance:
         for batch in held_out.batches(1):

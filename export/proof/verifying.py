@@ -14,7 +14,8 @@ from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
 from ..errors import ParityError
-from ..metadata import FLOAT32, Metadata
+from ..metadata import Metadata
+from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, held_out_features, held_out_images
 from .made_up import made_up_inputs
@@ -155,7 +156,7 @@ def verify(
 def _parity(name: str, model: Model, exported: dict[str, Any], largest: float) -> Parity:
     """With the limits of the export, but never wider ones than any export needs: a manifest can be edited."""
     labels = model.metadata.labels
-    if model.metadata.precision == FLOAT32:
+    if model.metadata.precision == FP32:
         most = MOST * max(1.0, largest)
         tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
         allowed = tolerance * max(1.0, largest) if allowed is None else allowed

@@ -4,10 +4,11 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from .errors import InputError, near
 from .printable import short, shown
@@ -77,14 +78,14 @@ def _called(function: Callable[..., Any]) -> str:
 
 
 def _keywords(function: Callable[..., Any]) -> dict[str, None]:
-    """The names by which arguments may be given, those of ``**settings: Unpack[Settings]`` among them."""
+    """The names by which arguments may be given, those of ``**settings: Annotated[Any, TrainConfig]`` among them."""
     found: dict[str, None] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name not in ("self", "cls"):
             found[name] = None
         for kind in get_args(parameter.annotation):
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD and is_typeddict(kind):
-                found |= dict.fromkeys(get_type_hints(kind))
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD and is_dataclass(kind):
+                found |= dict.fromkeys(field.name for field in fields(kind))
     return found
 
 

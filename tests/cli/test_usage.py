@@ -28,6 +28,13 @@ from headsmith.core.errors import InputError
             "export x --out y --format onx",
             "--format: 'onx' found, expected one of onnx, torchscript, pt2, timm, triton",
         ),
+        ("export x --out y --fp16", "--fp16 is now --precision fp16; see headsmith export --help"),
+        ("export x --out y --int8-dynamic", "--int8-dynamic is now --precision int8-dynamic; see"),
+        ("export x --out y --weak-gate", "--weak-gate is now a higher --max-drop; see headsmith export --help"),
+        (
+            "export x --out y --precision fp8",
+            "--precision: 'fp8' found, expected one of fp32, fp16, int8",
+        ),
         ("demo extra", "Got unexpected extra argument(s) (extra); see headsmith demo --help"),
         ("train \x1b[31m --out", "Option '--out' requires an argument; see headsmith train --help"),
         ("train --n\x1b[2J", "No such option: --n\\x1b[2J"),

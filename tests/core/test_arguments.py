@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from headsmith.core.errors import InputError, near
 from headsmith.core.printable import short, shown
 
 
-class Options(TypedDict, total=False):
-    learning_rate: float
+@dataclass(frozen=True)
+class Options:
+    learning_rate: float = 0.1
 
 
 @typed
@@ -29,7 +31,7 @@ def work(
     rows: int | None = None,
     table: Mapping[str, int] | None = None,
     force: bool = False,
-    **options: Unpack[Options],
+    **options: Annotated[Any, Options],
 ):
     return source
 

@@ -260,7 +260,7 @@ def test_cuda_without_cuda(tiny_bundle, images, tmp_path):
         ({"batch_size": 0}, "^batch_size: 0"),
         ({"threads": 0}, "^threads: 0"),
         ({"provider": "tpu"}, "^provider tpu"),
-        ({"against": "jax"}, "^against jax"),
+        ({"against": "jax"}, "^against: 'jax' found, expected one of torch"),
         ({"group_column": "camera"}, "^group_column: .* has no columns"),
     ],
 )

@@ -26,7 +26,7 @@ def passes(monkeypatch):
     """The sizes of the batches of all passes over held-out inputs."""
     measure, sizes = one_classifier.measure, []
     monkeypatch.setattr(
-        one_classifier, "measure", lambda *args, **more: (sizes.append(args[3]), measure(*args, **more))[1]
+        one_classifier, "measure", lambda *args, **more: (sizes.append(args[3].batch_size), measure(*args, **more))[1]
     )
     return sizes
 

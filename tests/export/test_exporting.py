@@ -178,7 +178,7 @@ def test_formats_that_are_unknown(tiny_run, out, formats):
 
 
 def test_an_unknown_input_format(tiny_run, out):
-    with pytest.raises(InputError, match="input_format: 'bgr' is not known"):
+    with pytest.raises(InputError, match="input_format: 'bgr' found, expected one of float-nchw, uint8-nhwc, encoded"):
         export_classifier(tiny_run, out=out, input_format="bgr")
 
 

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, TrainConfig, train
-from headsmith.trainer.config import read_settings
 from headsmith.trainer.criterion import resolve
+from headsmith.trainer.settings_file import read_settings
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_warmup_longer_than_the_epochs_that_are_left_out():
 def test_a_sweep_file_is_sent_to_sweep(tmp_path, text):
     (tmp_path / "sweep.yaml").write_text(text)
     with pytest.raises(InputError, match=r"sweep\.yaml: .*`headsmith sweep` takes such a file"):
-        read_settings(tmp_path / "sweep.yaml")
+        read_settings(tmp_path / "sweep.yaml", TrainConfig)
 
 
 def test_lists_that_are_one_value(tmp_path):
     (tmp_path / "settings.yaml").write_text("p_k: [.5, .5]\nselect: [1, 0]\n")
-    assert read_settings(tmp_path / "settings.yaml") == {"p_k": (0.5, 0.5), "select": (1, 0)}
+    assert read_settings(tmp_path / "settings.yaml", TrainConfig) == {"p_k": (0.5, 0.5), "select": (1, 0)}
 
 
 def test_settings_are_copied_and_pickled():

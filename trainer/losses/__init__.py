@@ -1,8 +1,8 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
+from ..loss_methods import DISTRIBUTIONS, METHODS, default_inverse_temperature
 from .kernels_or_torch import implementation
 from .linear import linear_topk_cross_entropy
-from .method_defaults import DISTRIBUTIONS, METHODS, default_inverse_temperature
 from .options import LossOptions
 from .relaxed_topk import relaxed_topk
 from .smooth_topk import SmoothTopKLoss

@@ -9,10 +9,9 @@ from typing import Any, Self, TypedDict, Unpack
 
 import torch
 
+from ..loss_methods import DISTRIBUTIONS, METHODS, SOFTMAX_OVER, TOP1_MODES, default_inverse_temperature
 from .checks import Check, choice, number, positive, truth
-from .method_defaults import DISTRIBUTIONS, METHODS, default_inverse_temperature
 
-TOP1_MODES, SOFTMAX_OVER = ("sort", "sm", "smce"), ("candidates", "classes")
 IMPLEMENTATIONS = ("auto", "torch", "triton")
 REDUCTIONS = ("mean", "sum", "none")
 _OF_A_CALL = ("ignore_index", "reduction", "label_smoothing", "inplace")

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
+from ..loss_methods import METHODS
 from .checks import choice, number
-from .method_defaults import METHODS
 from .options import LossOptions
 from .relaxations import log_permutation
 from .targets import check_floating

@@ -13,8 +13,9 @@ from ...core.errors import InputError
 from ...core.files import sha256_json
 from ...core.printable import shown
 from ...core.yaml_file import read_yaml
-from ..config import TrainConfig, no_setting, read_from
+from ..config import TrainConfig
 from ..presets import Preset, load_preset
+from ..settings_file import no_setting, read_from
 from ..unread import without_unread
 from .values import HINTS, MOST_HEADS, values_of
 

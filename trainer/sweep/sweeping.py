@@ -12,10 +12,10 @@ import torch.distributed
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_free, new_folder, read_json
-from ..config import read_from
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
+from ..settings_file import read_from
 from ..starting import start_head
 from .banks import Trained, banks_of
 from .choosing import chosen_of, repeats, settings_of

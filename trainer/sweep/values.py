@@ -6,8 +6,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ...core.errors import InputError
 from ...core.printable import shown
-from ..config import TrainConfig, no_setting
+from ..config import TrainConfig
 from ..plain import plain
+from ..settings_file import no_setting
 
 HINTS = {field.name: get_type_hints(TrainConfig)[field.name] for field in dataclasses.fields(TrainConfig)}
 MOST_HEADS = 100_000

@@ -21,7 +21,7 @@ from headsmith.trainer.features.feature_set import FeatureSet
 
 KINDS = {
     "float-nchw": {"formats": ("onnx", "torchscript", "pt2", "timm", "triton")},
-    "fp16-input": {"fp16": True, "fp16_input": True, "weak_gate": True},
+    "fp16": {"precision": "fp16", "max_drop": 100},
     "uint8-nhwc": {"input_format": "uint8-nhwc", "formats": ("onnx", "torchscript")},
     "resize": {"input_format": "uint8-nhwc", "resize": True},
     "encoded": {"input_format": "encoded"},

@@ -22,8 +22,8 @@ from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, predict
 from headsmith.export import Bundle, Classifier, export_classifier, open_model
 from headsmith.export.formats.decoding import WARNING
-from headsmith.export.formats.formats import FORMATS
 from headsmith.export.formats.onnx_format import write_onnx
+from headsmith.export.formats.registry import FORMATS
 from headsmith.export.formats.timm_format import write_timm
 from headsmith.export.formats.triton_format import write_triton
 from headsmith.export.labels import describe
@@ -238,10 +238,6 @@ def test_a_missing_decoder_is_told(tiny_run, tmp_path, monkeypatch):
         ({"input_format": "encoded", "formats": ("onnx", "pt2")}, "`input_format` encoded is for onnx alone"),
         ({"input_format": "uint8-nhwc", "resize": True, "formats": ("timm",)}, "formats timm: timm resizes before"),
         ({"input_format": "uint8-nhwc", "formats": ("timm",)}, "formats timm: timm's networks take float images"),
-        (
-            {"input_format": "uint8-nhwc", "fp16": True, "fp16_input": True},
-            "fp16_input: found with `input_format` uint8",
-        ),
         ({"input_format": "uint8-nhwc", "head_only": True}, "input_format uint8-nhwc: found with `head_only`"),
         ({"batch_size": 0}, "batch_size: 0 found, expected 1 or more"),
         (

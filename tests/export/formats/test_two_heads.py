@@ -5,8 +5,9 @@ import timm
 import torch
 
 from headsmith.export.classifier import Classifier
-from headsmith.export.formats.formats import FORMATS
+from headsmith.export.formats.registry import FORMATS
 from headsmith.export.metadata import Metadata, identity
+from headsmith.export.options import ExportOptions
 from headsmith.models.backbone import load_backbone
 from headsmith.models.heads import Linear
 
@@ -33,7 +34,7 @@ def test_timm_opens_it_and_answers_as_the_classifier(classifier, tmp_path):
     origin = identity(backbone.record(), backbone.feature_dim)
     metadata = Metadata(CLASSES, "float-nchw", backbone.preprocessing, origin, "")
     FORMATS["timm"].check(classifier, metadata)
-    FORMATS["timm"].write(classifier, metadata, tmp_path / "model.safetensors")
+    FORMATS["timm"].write(classifier, metadata, tmp_path / "model.safetensors", ExportOptions())
     network = timm.create_model(f"local-dir:{tmp_path}", pretrained=True).eval()
     images = torch.randn(2, 3, *backbone.preprocessing.crop_size, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():

@@ -14,17 +14,17 @@ from headsmith.core.errors import InputError
 from headsmith.export import Classifier, ExportError, GateError, open_model
 from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.metadata import Metadata, identity
-from headsmith.export.precision.gates import Limits, measure_gate
-from headsmith.export.precision.precision import Precision
+from headsmith.export.options import ExportOptions
+from headsmith.export.precision.gates import measure_gate, unseen_drop
+from headsmith.export.precision.precision import write_lower
 from headsmith.export.proof.held_out import Batch
 from headsmith.models import Linear, build_head, load_backbone
 
 LABELS = tuple("abcdef")
-ALL = {"fp16": False, "fp32_head": False, "fp16_input": False, "int8": False, "int8_dynamic": False}
 
 
-def chosen(kind, **options):
-    return Precision.chosen(**ALL | {kind: True} | options, calibration_images=64)
+def chosen(precision, **options):
+    return ExportOptions(precision=precision, **options)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,9 @@ def written(folder, head, backbone=None, input_format="float-nchw"):
     return generator.integers(0, 256, (64, *backbone.preprocessing.crop_size, 3), dtype=np.uint8)
 
 
-def lowered(folder, precision, inputs, out=None):
+def lowered(folder, options, inputs, out=None):
     full, path = open_model(folder / "full.onnx"), (out or folder) / "model.onnx"
-    precision.apply(full.path, path, full.metadata, [full.feed(inputs)])
+    write_lower(full, path, [full.feed(inputs)], options)
     return full, open_model(path)
 
 
@@ -85,9 +85,9 @@ class Inputs:
             yield Batch(self.inputs[part], self.labels[part], [f"{row}" for row in range(len(self))[part]])
 
 
-def measured(full, lower, inputs, limits=None):
+def measured(full, lower, inputs, max_drop=2.0):
     labels = full.run(inputs).logits.argmax(1)
-    return measure_gate(full, lower, Inputs(inputs, labels), 64, limits or Limits(1.0, 1.0, None, weak_gate=True))
+    return measure_gate(full, lower, Inputs(inputs, labels), ExportOptions(max_drop=max_drop))
 
 
 def elements(model):
@@ -97,11 +97,10 @@ def elements(model):
     return interface, {tensor.data_type for tensor in graph.initializer if np.prod(tensor.dims) > 10}
 
 
-@pytest.mark.parametrize("fp16_input", [False, True])
-def test_float16_network_between_float32_ends(convolutional, tmp_path, fp16_input):
+def test_float16_network_between_float32_ends(convolutional, tmp_path):
     folder, inputs = convolutional
-    full, half = lowered(folder, chosen("fp16", fp16_input=fp16_input), inputs, tmp_path)
-    given = {"float-nchw": TensorProto.FLOAT16 if fp16_input else TensorProto.FLOAT, "uint8-nhwc": TensorProto.UINT8}
+    full, half = lowered(folder, chosen("fp16"), inputs, tmp_path)
+    given = {"float-nchw": TensorProto.FLOAT, "uint8-nhwc": TensorProto.UINT8}
     interface, weights = elements(onnx.load(half.path))
     assert interface == [given[full.metadata.input_format], TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.INT64]
     assert weights == {TensorProto.FLOAT16}
@@ -148,7 +147,7 @@ def head_alone(request, tmp_path_factory):
     return folder, written(folder, random_head(request.param, **({"hidden": 64} if request.param == "mlp" else {})))
 
 
-@pytest.mark.parametrize("kind", ["fp16", "int8", "int8_dynamic"])
+@pytest.mark.parametrize("kind", ["fp16", "int8", "int8-dynamic"])
 def test_heads_alone(head_alone, tmp_path, kind):
     folder, inputs = head_alone
     full, lower = lowered(folder, chosen(kind), inputs, tmp_path)
@@ -193,75 +192,64 @@ def test_a_collapse_is_seen(tmp_path):
 def test_limits(tmp_path):
     inputs = written(tmp_path, random_head())
     full, lower = lowered(tmp_path, chosen("int8"), inputs)
-    report = measured(full, lower, inputs, Limits(100.0, 100.0, None))
+    report = measured(full, lower, inputs, max_drop=100.0)
     assert report.passed
     assert 0 < report.flips == round(report.top1_drop * 256 / 100)  # labels are the float32 file's answers
-    for limits, words in (
-        (Limits(0.4, 100.0, None), "top-1 drops by"),
-        (Limits(100.0, 100.0, report.flips - 1), f"{report.flips} best classes flip"),
-    ):
-        exceeded = dataclasses.replace(report, limits=limits)
-        assert not exceeded.passed
-        assert words in exceeded.failure()
-    assert dataclasses.replace(report, limits=Limits(report.top1_drop, 100.0, report.flips)).passed
+    exceeded = dataclasses.replace(report, max_drop=0.4)
+    assert not exceeded.passed
+    assert "top-1 drops by" in exceeded.failure()
+    assert dataclasses.replace(report, max_drop=report.top1_drop).passed
 
 
 @pytest.mark.parametrize(
-    ("n", "limits", "top5", "seen"),
+    ("n", "max_drop", "seen"),
     [
-        (8, (1.0, 1.0), True, False),
-        (8, (12.5, 12.5), True, True),
-        (8, (12.4, 100.0), True, False),
-        (8, (12.5, 1.0), True, False),
-        (8, (12.5, 1.0), False, True),  # four classes have no top-5
-        (99, (1.0, 1.0), True, False),
-        (100, (1.0, 1.0), True, True),
-        (1000, (0.1, 0.1), True, True),
-        (50_000, (0.0, 1.0), True, False),
+        (8, 1.0, False),
+        (8, 12.5, True),
+        (8, 12.4, False),
+        (99, 1.0, False),
+        (100, 1.0, True),
+        (1000, 0.1, True),
+        (50_000, 0.0, False),
     ],
 )
-def test_one_input_is_more_than_may_be_lost(n, limits, top5, seen):
-    assert (Limits(*limits, None).unseen(n, top5=top5) is None) == seen
-    assert Limits(*limits, None, weak_gate=True).unseen(n, top5=top5) is None
+def test_one_input_is_more_than_may_be_lost(n, max_drop, seen):
+    assert (unseen_drop(n, max_drop) is None) == seen
 
 
 def test_what_is_expected_of_few_inputs_is_enough():
-    said = Limits(1.0, 0.3, None).unseen(8, top5=True)
-    assert said.startswith("--max-top5-drop: 0.3 points on 8 validation inputs found, where one input is 12.5 points")
-    assert "expected at least 334 of them, or --max-top5-drop 12.5; --weak-gate goes on" in said
-    assert Limits(1.0, 0.3, None).unseen(334, top5=True) is None
-    assert Limits(1.0, 0.3, None).unseen(333, top5=True)
+    said = unseen_drop(8, 0.3)
+    assert said.startswith("--max-drop: 0.3 points on 8 validation inputs found, where one input is 12.5 points")
+    assert said.endswith("expected at least 334 of them, or --max-drop 12.5")
+    assert unseen_drop(334, 0.3) is None
+    assert unseen_drop(333, 0.3)
+    assert unseen_drop(8, 12.5) is None
 
 
 def test_inputs_that_could_not_be_read_do_not_count(tmp_path):
     """Of 100 inputs, as many as the gate asks for, 99 were read."""
     inputs = written(tmp_path, random_head())
     full, lower = lowered(tmp_path, chosen("fp16"), inputs)
-    report = measured(full, lower, inputs[:99], Limits(1.0, 1.0, None))
+    report = measured(full, lower, inputs[:99], max_drop=1.0)
     assert not report.passed
     assert "1 points on 99 validation inputs" in report.failure()
-    assert measured(full, lower, inputs[:100], Limits(1.0, 1.0, None)).passed
-
-
-@pytest.mark.parametrize("limits", [(-1.0, 1.0, None), (1.0, float("nan"), None), (1.0, 1.0, -1)])
-def test_limits_that_are_none(limits):
-    with pytest.raises(InputError, match=r"max_(top1_drop|top5_drop|flips): .* found, expected 0 or more"):
-        Limits(*limits)
+    assert measured(full, lower, inputs[:100], max_drop=1.0).passed
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fp16": True, "int8": True}, "^fp16 `int8`: a bundle has one precision"),
-        ({"int8": True, "int8_dynamic": True}, "^int8 `int8_dynamic`: a bundle has one precision"),
-        ({"fp32_head": True}, "^fp32_head: says how to convert; add `fp16`"),
-        ({"int8": True, "fp16_input": True}, "^fp16_input: says how to convert; add `fp16`"),
-        ({"int8": True, "calibration_images": 0}, "^calibration_images: 0 found, expected 1 or more"),
+        ({"max_drop": -1.0}, "^max_drop: -1.0 found, expected 0 or more"),
+        ({"max_drop": float("nan")}, "^max_drop: nan found, expected 0 or more"),
+        ({"precision": "fp8"}, "^precision: 'fp8' found, expected one of fp32, fp16, int8, int8-dynamic"),
+        ({"precision": "int8_dynamic"}, "did you mean int8-dynamic"),
+        ({"fp32_head": True}, "^fp32_head: says how to convert; add `precision` fp16"),
+        ({"fp32_head": True, "precision": "int8"}, "^fp32_head: says how to convert"),
     ],
 )
-def test_options_that_do_not_go_together(options, message):
+def test_options_that_mean_nothing(options, message):
     with pytest.raises(InputError, match=message):
-        Precision.chosen(**ALL | {"calibration_images": 1} | options)
+        ExportOptions(**options)
 
 
 def test_nothing_to_convert(tmp_path):
@@ -280,7 +268,7 @@ def transformer(tmp_path_factory):
     return folder, written(folder, random_head(in_features=backbone.feature_dim), backbone)
 
 
-@pytest.mark.parametrize("kind", ["fp16", "int8", "int8_dynamic"])
+@pytest.mark.parametrize("kind", ["fp16", "int8", "int8-dynamic"])
 def test_a_transformer(transformer, tmp_path, kind):
     folder, inputs = transformer
     full, lower = lowered(folder, chosen(kind), inputs, tmp_path)

@@ -18,8 +18,9 @@ from damage import DAMAGES, damaged
 from headsmith.core.errors import HeadsmithError
 from headsmith.core.files import sha256_file
 from headsmith.export import Bundle, Classifier, export_classifier, open_model, verify
+from headsmith.export.options import ExportOptions
+from headsmith.export.proof.module import PythonModule
 from headsmith.export.proof.proof import prove
-from headsmith.export.proof.reference import Recorder
 from headsmith.export.proof.run_inputs import RunInputs
 from headsmith.models.backbone import backbone_from_record
 
@@ -51,7 +52,7 @@ def proof(tiny_run, bundle):
     held_out = RunInputs(tiny_run, about, None).held_out()
 
     def check(path):
-        prove(module, about, {"model.onnx": open_model(path)}, held_out, 64, None, Recorder(len(held_out)))
+        prove(PythonModule(module, about), {"model.onnx": open_model(path)}, held_out, ExportOptions())
 
     return check
 

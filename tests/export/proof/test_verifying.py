@@ -6,6 +6,7 @@ import re
 import shutil
 
 import numpy as np
+import onnx
 import pytest
 import safetensors.numpy
 from PIL import Image
@@ -30,7 +31,7 @@ runner = CliRunner()
 def int8(tiny_run, tmp_path_factory):
     """The run in int8, whatever that costs, and with a temperature."""
     out = tmp_path_factory.mktemp("int8") / "tiny"
-    return export_classifier(tiny_run, out=out, int8=True, max_top1_drop=100, max_top5_drop=100, calibrate=True)
+    return export_classifier(tiny_run, out=out, precision="int8", max_drop=100, calibrate=True)
 
 
 @pytest.fixture
@@ -206,8 +207,7 @@ def test_a_feature_set_is_opened_once(tiny_run, tmp_path, monkeypatch):
         return load(cls, path)
 
     monkeypatch.setattr(FeatureSet, "load", classmethod(counted))
-    weak = {"max_top1_drop": 100, "max_top5_drop": 100}
-    export_classifier(tiny_run, out=tmp_path / "head", head_only=True, fp16=True, calibrate=True, **weak)
+    export_classifier(tiny_run, out=tmp_path / "head", head_only=True, precision="fp16", calibrate=True, max_drop=100)
     assert opened == [tiny_run.record["features"]["path"]]
     export_classifier(tiny_run, out=tmp_path / "whole", calibrate=True)
     assert len(opened) == 2
@@ -268,49 +268,60 @@ def test_what_few_validation_images_can_show_is_said(int8, capsys):
 @pytest.mark.parametrize("precision", ["fp16", "int8", "int8-dynamic"])
 def test_a_gate_on_few_images_is_refused_before_anything_is_done(tiny_run, tmp_path, monkeypatch, precision):
     monkeypatch.setattr("headsmith.export.exporting.backbone_from_record", lambda record: pytest.fail("work was done"))
-    result = runner.invoke(app, ["export", str(tiny_run.path), "--out", str(tmp_path / "few" / "b"), f"--{precision}"])
+    command = ["export", str(tiny_run.path), "--out", str(tmp_path / "few" / "b"), "--precision", precision]
+    result = runner.invoke(app, command)
     assert result.exit_code == 2
-    assert f"--{precision}: --max-top1-drop: 1 points on 12 validation inputs found" in result.stderr
-    assert "expected at least 100 of them, or --max-top1-drop 8.34; --weak-gate" in result.stderr
+    assert f"--precision {precision}: --max-drop: 1 points on 12 validation inputs found" in result.stderr
+    assert "expected at least 100 of them, or --max-drop 8.34" in result.stderr
     assert not list((tmp_path / "few").iterdir())
 
 
 def test_a_gate_that_fails_leaves_nothing(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr("headsmith.export.precision.gates.GateReport.exceeded", lambda self: ["top-1 drops"])
     out = tmp_path / "bundles" / "tiny"
-    command = ["export", str(tiny_run.path), "--out", str(out), "--int8-dynamic", "--head-only"]
-    command += ["--weak-gate"]
+    command = ["export", str(tiny_run.path), "--out", str(out), "--precision", "int8-dynamic", "--head-only"]
+    command += ["--max-drop", "100"]
     result = runner.invoke(app, command)
     assert result.exit_code == 3
     assert "int8-dynamic: top-1 drops. On 12 validation inputs top-1 is" in result.stderr
     assert not list(out.parent.iterdir())
     with pytest.raises(GateError) as caught:
-        export_classifier(tiny_run, out=out, int8_dynamic=True, head_only=True, weak_gate=True)
+        export_classifier(tiny_run, out=out, precision="int8-dynamic", head_only=True, max_drop=100)
     assert caught.value.report.precision == "int8-dynamic"
 
 
 def test_a_lower_precision_is_for_onnx(tiny_run, tmp_path):
-    with pytest.raises(InputError, match="fp16: is for model.onnx; add `formats` onnx"):
-        export_classifier(tiny_run, out=tmp_path / "bundle", fp16=True, formats=("torchscript",))
+    with pytest.raises(InputError, match="precision fp16: is for model.onnx; add `formats` onnx"):
+        export_classifier(tiny_run, out=tmp_path / "bundle", precision="fp16", formats=("torchscript",))
 
 
 def test_no_lower_precision_behind_a_decoder(tiny_run, tmp_path):
     pytest.importorskip("onnxruntime_extensions")
     with pytest.raises(
-        InputError, match="int8: found with `input_format` encoded, expected `input_format` uint8-nhwc `resize`"
+        InputError,
+        match="precision int8: found with `input_format` encoded, expected `input_format` uint8-nhwc `resize`",
     ):
-        export_classifier(tiny_run, out=tmp_path / "bundle", int8=True, input_format="encoded")
+        export_classifier(tiny_run, out=tmp_path / "bundle", precision="int8", input_format="encoded")
 
 
-def test_float16_input(tiny_run, tmp_path, monkeypatch, capsys):
-    bundle = export_classifier(tiny_run, out=tmp_path / "half", fp16=True, fp16_input=True, weak_gate=True)
-    assert bundle.manifest["input"]["dtype"] == "float16"
-    code = re.search(r"```python\n(.*?)```", (bundle.path / "README.md").read_text(), re.DOTALL).group(1)
-    Image.new("RGB", (50, 40), (200, 30, 90)).save(bundle.path / "photo.jpg")
-    monkeypatch.chdir(bundle.path)
-    exec(compile(code, "card", "exec"), {})  # noqa: S102
-    found = eval(capsys.readouterr().out)  # noqa: S307
-    assert [label for label, _ in found] == list(predict(bundle, [bundle.path / "photo.jpg"])[0].labels)
+def test_an_older_bundle_with_a_float16_input(tiny_run, tmp_path):
+    """Which `export` wrote until `--precision` came."""
+    bundle = export_classifier(tiny_run, out=tmp_path / "half", precision="fp16", max_drop=100)
+    path = bundle.path / "model.onnx"
+    model = onnx.load(path)
+    (given,) = model.graph.input
+    given.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    for node in model.graph.node:
+        node.input[:] = ["wide" if name == given.name else name for name in node.input]
+    model.graph.node.insert(0, onnx.helper.make_node("Cast", [given.name], ["wide"], to=onnx.TensorProto.FLOAT))
+    onnx.save(model, path)
+    manifest = json.loads((bundle.path / "manifest.json").read_text())
+    manifest["input"]["dtype"] = "float16"
+    manifest["files"]["model.onnx"] = {"sha256": sha256_file(path), "bytes": path.stat().st_size}
+    (bundle.path / "manifest.json").write_text(json.dumps(manifest))
+    assert verify(bundle.path).passed
+    Image.new("RGB", (50, 40), (200, 30, 90)).save(tmp_path / "photo.jpg")
+    assert predict(bundle.path, [tmp_path / "photo.jpg"])[0].error is None
 
 
 @pytest.mark.parametrize("gone", [{"path": "nowhere"}, {"fingerprint": "other"}])
@@ -325,7 +336,9 @@ def test_no_ranges_without_the_training_images(tiny_run, tmp_path, image_folder)
     record = tiny_run.record | {"features": tiny_run.record["features"] | {"source": elsewhere}}
     images = image_folder({"cat": 3, "dog": 3})
     with pytest.raises(InputError, match="the images that the features came from cannot be opened"):
-        export_classifier(dataclasses.replace(tiny_run, record=record), out=tmp_path / "b", int8=True, data=images)
+        export_classifier(
+            dataclasses.replace(tiny_run, record=record), out=tmp_path / "b", precision="int8", data=images
+        )
 
 
 def test_what_a_bundle_carries_is_bounded(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import triton
 
-from ..method_defaults import METHOD_DEFAULTS
+from ...loss_methods import METHOD_DEFAULTS
 from ..options import LossOptions
 from .needs import Needs
 

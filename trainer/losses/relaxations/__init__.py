@@ -9,7 +9,7 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-from ..method_defaults import METHOD_DEFAULTS
+from ...loss_methods import METHOD_DEFAULTS
 from ..options import LossOptions
 from .masked import finite_count
 

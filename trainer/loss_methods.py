@@ -1,7 +1,7 @@
 """The methods, one line each: where its formula and kernel stand, its learning rate, and its inverse temperature.
 
-A relaxation is added by `relaxations/NAME.py`, which holds its mathematics, `kernels/NAME.py`, which holds its kernel,
-and a line in `METHOD_DEFAULTS` here.
+A relaxation is added by `losses/relaxations/NAME.py`, which holds its mathematics, `losses/kernels/NAME.py`, which
+holds its kernel, and a line in `METHOD_DEFAULTS` here, which the command line reads too: no import of torch.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ _OF_DISTRIBUTION = {
     "optimal": 2.0,
 }
 DISTRIBUTIONS = tuple(_OF_DISTRIBUTION)
+TOP1_MODES, SOFTMAX_OVER = ("sort", "sm", "smce"), ("candidates", "classes")
 
 
 def _of_distribution(distribution: str, m: int) -> float:
