@@ -2,13 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from ....core.printable import printable
 from ..images.copies import followers
 from ..images.image_set import FILLED, ImageSet
-from ..images.samples import listed, rank, share_of
+from ..images.samples import Sample, drawn, listed, rank, share_of
 
 Moved = dict[str, str]
 
@@ -18,10 +19,11 @@ def redivide(
 ) -> tuple[ImageSet, Moved, list[str]]:
     """Divide images anew where splits were carved out of train, as their pixels ask for it.
 
-    Copies that differ in bytes, but not in pixels, go into one split; not where a class would have no training image
-    left, or a split no image: there they are told. The places of unreadable images in the splits that were carved go to
-    the next training images of their class, so that a tenth of those that can be read, at least one, is held out; not
-    where there are too few of them.
+    Copies that differ in bytes, but not in pixels, go into one split. A class with no more different pictures than
+    splits, or that would have less than half of them left in train, is carved again by its pictures; not where a split
+    would have no image left: there copies are told. The places of unreadable images in the splits that were carved go
+    to the next training images of their class, so that a tenth of those that can be read, at least one, is held out;
+    not where there are too few of them.
 
     Args:
         images: As they were divided before they were read.
@@ -45,12 +47,34 @@ def redivide(
 def _together(images: ImageSet, tables: Mapping[str, pa.Table]) -> Moved:
     ids = {split: table["id"].to_pylist() for split, table in tables.items()}
     pictures = {split: table["picture"].to_pylist() for split, table in tables.items()}
-    moved = followers(ids, pictures, ("train", *images.carved))
-    training = dict(zip(ids["train"], tables["train"]["label"].to_pylist(), strict=True))
-    left = {label for name, label in training.items() if name not in moved}
-    moved = {name: split for name, split in moved.items() if training.get(name) in left or name not in training}
+    own = ("train", *images.carved)
+    at = {name: split for split in own for name in ids[split]}
+    shows = {name: picture for split in own for name, picture in zip(ids[split], pictures[split], strict=True)}
+    training = [replace(one, split="train") for one in images.samples if one.id in at]
+    moved = followers(ids, pictures, own)
+    few = _of_few_pictures(training, at | moved, shows, len(images.carved))
+    if few:
+        splits = drawn(training, images.carved, shows)
+        again = {name: splits.get(name, "train") for name, picture in shows.items() if picture in few}
+        moved = {name: split for name, split in (moved | again).items() if split != at[name]}
     counts = Counter(moved.get(name, split) for split, names in ids.items() for name in names)
     return moved if all(counts[split] for split in ids) else {}
+
+
+def _of_few_pictures(
+    training: Sequence[Sample], places: Mapping[str, str], shows: Mapping[str, str], carved: int
+) -> set[str]:
+    """The pictures of classes with copies that have too few different ones, or less than half of them left in train."""
+    by_label: dict[int, list[str]] = defaultdict(list)
+    for one in training:
+        by_label[one.label].append(one.id)
+    found: set[str] = set()
+    for names in by_label.values():
+        different = {shows[name] for name in names}
+        left = {shows[name] for name in names if places[name] == "train"}
+        if len(different) < len(names) and (len(different) <= carved or 2 * len(left) < len(different)):
+            found |= different
+    return found
 
 
 def _filled(images: ImageSet, tables: Mapping[str, pa.Table], unreadable: Sequence[str], moved: Moved) -> Moved:

@@ -94,9 +94,14 @@ def carve(
     """
     training = [sample for sample in samples if sample.split == "train"]
     _check_enough(Counter(sample.label for sample in training), class_names, missing)
+    return move(samples, drawn(training, missing, same or {}))
+
+
+def drawn(training: Sequence[Sample], missing: Sequence[str], same: Mapping[str, str]) -> dict[str, str]:
+    """Which training images `carve` moves: the new splits by id."""
     units: dict[tuple[str | None, str], list[Sample]] = defaultdict(list)
     for sample in sorted(training, key=lambda sample: rank(sample.id)):
-        shared = (same or {}).get(sample.id)
+        shared = same.get(sample.id)
         units[shared, "" if shared else sample.id].append(sample)
     groups: dict[int, list[list[Sample]]] = defaultdict(list)
     for unit in units.values():
@@ -106,9 +111,9 @@ def carve(
     for group in groups.values():
         held_out = share_of(len(group), len(missing))
         for place, split in enumerate(reversed(missing)):
-            drawn = group[place * held_out : (place + 1) * held_out]
-            moved |= {sample.id: split for unit in drawn for sample in unit}
-    return move(samples, moved)
+            chosen = group[place * held_out : (place + 1) * held_out]
+            moved |= {sample.id: split for unit in chosen for sample in unit}
+    return moved
 
 
 def move(samples: Sequence[Sample], moved: Mapping[str, str]) -> list[Sample]:

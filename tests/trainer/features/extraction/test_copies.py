@@ -209,7 +209,7 @@ def test_a_class_of_copies_stays_in_train(twelve, tiny_backbone, tmp_path):
     ("classes", "differ", "rows", "told"),
     [
         ("b", False, (10, 1, 1), set()),
-        ("b", True, (8, 1, 3), {"test"}),  # the copy in val followed that in test, those in train could not
+        ("b", True, (10, 1, 1), set()),
         ("ab", False, (8, 2, 2), {"val", "test"}),
         ("ab", True, (8, 2, 2), {"val", "test"}),
     ],
@@ -227,6 +227,28 @@ def test_where_copies_cannot_be_kept_together_they_are_told(
     assert tuple(found.manifest["splits"].values()) == rows
     assert found.manifest["copies"]["across"].keys() == told
     assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == splits_of(found)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("different", [2, 3, 4])
+def test_a_class_of_few_pictures_in_files_that_differ(doubled, tiny_backbone, tmp_path, different, flip):
+    """As where the files are equal: three pictures or more are divided, fewer stay in train; none is torn."""
+    folder = doubled("bytes", copies=False)
+    shutil.rmtree(folder / "c")
+    (folder / "c").mkdir()
+    for number in range(40):
+        note = PngInfo()
+        note.add_text("Author", str(number))
+        draw(100 + number % different).save(folder / "c" / f"{number}.png", pnginfo=note)
+    found = run(folder, tmp_path / "set", tiny_backbone, flip=flip)
+    places = splits_of(found)
+    shown = {(int(name[2:-4]) % different, split) for name, split in places.items() if name[0] == "c"}
+    assert len(places) == 80
+    assert Counter(split for _, split in shown) == (
+        {"train": 2} if different == 2 else {"train": different - 2, "val": 1, "test": 1}
+    )
+    assert found.manifest["copies"]["across"] == {}
+    assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == places
 
 
 def test_a_picture_in_two_classes_is_not_held_out(doubled):
