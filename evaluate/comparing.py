@@ -11,7 +11,7 @@ import numpy as np
 from ..core.arguments import typed
 from ..core.cells import cell
 from ..core.errors import InputError
-from ..core.files import new_file
+from ..core.files import check_replaceable, new_file
 from .metrics.row_scores import Array
 from .result import EvalResult
 from .results import Predictions, load_results
@@ -108,10 +108,11 @@ def compare(
         first: The name of a model in ``results``, or a folder with the results of one model alone.
         second: The other one, likewise.
         results: Results folder.
-        out: CSV file for all inputs with different first answers; one that exists is replaced.
+        out: CSV file for all inputs with different first answers; one that `compare` wrote is replaced, nothing else.
 
     Raises:
-        InputError: No such model, a folder with several, or they were not measured on the same inputs.
+        InputError: No such model, a folder with several, or they were not measured on the same inputs; or ``out`` is
+            something else.
     """
     (one, answers), (other, others) = _find(first, results), _find(second, results)
     if one.setup.data_sha256 != other.setup.data_sha256 or not same_rows([answers, others]):
@@ -201,6 +202,7 @@ def _known(probability: float) -> float | None:
 
 
 def _write_flips(path: Path, flips: Sequence[Flip]) -> None:
+    check_replaceable(path, ",".join(Flip.__annotations__), "a CSV file of `headsmith compare`")
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(Flip.__annotations__), lineterminator="\n")

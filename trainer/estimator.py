@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arguments import named
-from ..core.errors import InputError
+from ..core.errors import InputError, with_keywords
 from ..core.printable import shown
 from ..core.settings import documented, with_settings
 from ..models.heads import Linear
@@ -81,6 +81,11 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             InputError: Settings that do not fit the data, a single class, or a loss that becomes infinite or NaN.
         """
+        if not isinstance(plain(self.early_stopping), bool):
+            raise InputError(f"early_stopping: {shown(self.early_stopping)} found, expected True or False")
+        for name, values in (("X", X), ("y", y)):
+            if isinstance(values, np.ma.MaskedArray):
+                raise InputError(f"{name}: a masked array found, whose masked values would count; leave those rows out")
         features, targets = validate_data(self, X, y, dtype=[np.float32, np.float64])
         check_classification_targets(targets)
         self.classes_, labels = np.unique(targets, return_inverse=True)
@@ -89,7 +94,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         rows, config = self._rows(features, labels, random), self._config(random)
         for message in in_vain(config, _SHARED):
-            warnings.warn(message, UserWarning, stacklevel=2)
+            warnings.warn(with_keywords(message), UserWarning, stacklevel=2)
         [fitted] = fit_heads(rows, len(self.classes_), [config], self._start(config))
         if fitted.diverged:
             raise InputError(f"loss became infinite or NaN; lower learning_rate (now {fitted.config.step_size:g})")
@@ -190,9 +195,16 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Share of the rows whose class is among the k best.
 
         Raises:
-            InputError: ``k`` is below 1 or above the number of classes.
+            InputError: ``k`` is below 1 or above the number of classes; or ``y`` has not a label for every row, or one
+                that training never saw.
         """
-        return float((self.predict_topk(X, k) == np.asarray(y)[:, None]).any(axis=1).mean())
+        best, labels = self.predict_topk(X, k), np.asarray(y)
+        if labels.shape != (len(best),):
+            raise InputError(f"y: shape {labels.shape} found, expected ({len(best)},), a label for every row of X")
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise InputError(f"y: {shown(unknown[0])} found, which is none of the {len(self.classes_)} classes")
+        return float((best == labels[:, None]).any(axis=1).mean())
 
 
 # The settings that a parameter stands for under its own name.

@@ -8,10 +8,12 @@ from markupsafe import Markup
 
 from ...core.arguments import typed
 from ...core.errors import InputError
-from ...core.files import new_file
+from ...core.files import check_replaceable, new_file
 from ..results import Results, load_results
 from .content import content
 from .text import breakable, p_value, percent, points, visible
+
+GENERATOR = '<meta name="generator" content="headsmith report">'
 
 
 @typed
@@ -20,19 +22,21 @@ def write_report(results: str | Path | Results, *, out: str | Path | None = None
 
     Args:
         results: A results folder.
-        out: The page; one that exists is replaced. ``None`` is ``report.html`` in the results folder.
+        out: The page; one that `write_report` wrote is replaced, nothing else. ``None`` is ``report.html`` in the
+            results folder.
 
     Returns:
         The page.
 
     Raises:
-        InputError: Not a results folder, or no classifier in it was measured; or ``out`` is a folder.
+        InputError: Not a results folder, or no classifier in it was measured; or ``out`` is a folder or no such page.
     """
     found = results if isinstance(results, Results) else load_results(results)
     path = found.path / "report.html" if out is None else Path(out)
     if path.is_dir():
         raise InputError(f"--out {path}: is a folder, expected the name of a page such as {path / 'report.html'}")
     page = render(found)
+    check_replaceable(path, GENERATOR, "a page of `headsmith report`")
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")

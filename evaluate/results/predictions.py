@@ -24,6 +24,7 @@ PLAIN = {
     "sum_of_squares": "squares",
 }
 ABOUT = b"headsmith.predictions"
+_ROUNDING = 1e-3
 FLOATS, LONGEST = ("topk_scores", "topk_logits", "log_probabilities", "squares"), 200
 
 
@@ -83,6 +84,9 @@ class Predictions:
             groups = None if table["group"].null_count else table["group"].cast(pa.string()).to_pylist()
             ids = table["id"].cast(pa.string()).to_pylist()
             _check(scores, ids)
+            sure = table["max_probability"].to_numpy()
+            if not np.array_equal(sure, scores.confidences, equal_nan=True):
+                raise ValueError("max_probability: found others than the first of topk_scores")
         except InputError:
             raise
         except (OSError, pa.ArrowException, LookupError, TypeError, ValueError, RecursionError) as error:
@@ -122,6 +126,25 @@ def _check(scores: RowScores, ids: Sequence[str | None]) -> None:
         column = getattr(scores, name)
         if not ((column >= low) & (column <= scores.num_logits - (name != "ranks"))).all():
             raise ValueError(f"{name}: found classes outside of 0..{scores.num_logits - 1}")
+    for name in ("topk_scores", "squares"):
+        column = getattr(scores, name)
+        column = column[~np.isnan(column)]  # of a row without a softmax
+        if ((column < 0) | (column > 1 + _ROUNDING)).any():
+            raise ValueError(f"{name}: found {column.min():g} to {column.max():g}, expected probabilities of 0 to 1")
+    if (scores.log_probabilities > _ROUNDING).any():
+        raise ValueError(f"log_probabilities: found {scores.log_probabilities.max():g}, expected 0 or below")
     shapes = {getattr(scores, name).shape for name in LISTS}
     if len(shapes) != 1 or not 1 <= next(iter(shapes))[1] <= scores.num_logits:
         raise ValueError(f"{', '.join(LISTS)}: found lists of other lengths")
+    _check_ranks(scores)
+
+
+def _check_ranks(scores: RowScores) -> None:
+    """Raise a `ValueError` where the rank of a label is not its place among the best answers."""
+    kept = scores.topk_indices.shape[1]
+    hits = scores.topk_indices == scores.labels[:, None]
+    places = np.where(hits.any(axis=1), hits.argmax(axis=1), kept)
+    wrong = np.flatnonzero(scores.answered & (np.minimum(scores.ranks, kept) != places))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(f"rank: found {scores.ranks[row]} in row {row}, expected the place of its label")

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PIL import Image
 
 from ...core.cells import text_of
@@ -13,6 +14,7 @@ from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import read_record
 from ...core.structure import structured
+from ...metrics.proportions import top_k
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
@@ -117,6 +119,7 @@ class Results:
                 f"{path}: {len(found.ids)} rows of {found.scores.num_logits} classes, its {RESULT} says {result.n} of "
                 f"{len(result.labels)}; evaluate again"
             )
+        _check_counts(found, result, path)
         if found.scores.labels.max(initial=-1) >= len(self.data.class_names):
             raise DamagedFileError(
                 f"{path}: class {found.scores.labels.max()}, but {DATA} has {len(self.data.class_names)} classes; "
@@ -210,6 +213,18 @@ def load_results(folder: str | Path) -> Results:
         if row.get("error")
     ]
     return Results(path, data, tuple(models), tuple(failed))
+
+
+def _check_counts(found: Predictions, result: EvalResult, path: Path) -> None:
+    """Refuse answers that are not those of which the result has the figures."""
+    scores, said = found.scores, result.summary
+    pairs = {f"right by top-{k}": (top_k(scores.ranks, k, len(scores.classes)), share) for k, share in said.top.items()}
+    counts = {what: tuple(share and share.correct for share in pair) for what, pair in pairs.items()}
+    counts["with NaN"] = (int((~scores.answered).sum()), said.nan)
+    counts["without a softmax"] = (int(np.isnan(scores.confidences).sum()), said.no_softmax)
+    for what, (counted, expected) in counts.items():
+        if counted != expected:
+            raise DamagedFileError(f"{path}: {counted} rows are {what}, its {RESULT} says {expected}; evaluate again")
 
 
 def _check(result: EvalResult, key: str, data: HeldOutRecord, path: Path) -> None:

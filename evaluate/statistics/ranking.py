@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.errors import InputError
 from ...metrics.paired import Array, PairedDifference, holm, mcnemar, paired_difference
 from ...metrics.proportions import Share, wilson
 
@@ -46,7 +47,17 @@ def standings(correct: Mapping[str, Array]) -> list[Standing]:
 
     Returns:
         The best first, equally accurate ones in the order given.
+
+    Raises:
+        InputError: They are not of the same number of rows.
     """
+    lengths = {name: len(rows) for name, rows in correct.items()}
+    for name, length in lengths.items():
+        if length != next(iter(lengths.values())):
+            raise InputError(
+                f"correct: {length} rows of {name} found, expected {next(iter(lengths.values()))} as of "
+                f"{next(iter(lengths))}"
+            )
     p_values, hits = significance(correct), np.array([np.count_nonzero(rows) for rows in correct.values()])
     names, best = list(correct), np.flatnonzero(hits == hits.max(initial=0))
     order = sorted(range(len(names)), key=lambda place: -hits[place])

@@ -14,7 +14,10 @@ from .shared import Json
 def report(
     results: Annotated[Path, typer.Argument(help="Folder that `headsmith evaluate` made.")],
     out: Annotated[
-        Path | None, typer.Option(help="The page.", show_default="report.html in the results folder")
+        Path | None,
+        typer.Option(
+            help="The page; replaces an older one, nothing else.", show_default="report.html in the results folder"
+        ),
     ] = None,
 ) -> None:
     """Write one HTML page about all models of a results folder."""
@@ -29,7 +32,10 @@ def compare(
     first: Annotated[str, typer.Argument(help="A model in --results, or a folder with the results of one model.")],
     second: Annotated[str, typer.Argument(help="The other one.")],
     results: Annotated[Path, typer.Option(help="Folder that `headsmith evaluate` made.")] = Path("results"),
-    out: Annotated[Path | None, typer.Option(help="CSV file for all inputs with different answers.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="CSV file for all inputs with different answers; replaces an older one, nothing else."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say which of two models is better, where, by how much, and whether that is real."""

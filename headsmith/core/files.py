@@ -124,6 +124,26 @@ def new_file(path: str | Path) -> Iterator[Path]:
         made.replace(path)
 
 
+def check_replaceable(path: str | Path, mark: str, what: str) -> None:
+    """Refuse to write a file over anything but an older one of its kind, or an empty one.
+
+    Args:
+        path: The file to write.
+        mark: What stands in the first kilobyte of each file of that kind.
+        what: That kind, in words.
+
+    Raises:
+        InputError: Something else is there.
+    """
+    path = Path(path)
+    if not os.path.lexists(path):
+        return
+    with regular_file(path).open("rb") as file:
+        found = file.read(1024)
+    if found and mark.encode() not in found:
+        raise InputError(f"{path}: exists and is not {what}, and nothing else is replaced; choose another `out`")
+
+
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Let a full disk, which the system tells without a file's name, have this one."""

@@ -113,11 +113,12 @@ def holm(p_values: Array) -> Array:
     """Holm's step-down adjustment of p-values (Holm 1979, Scandinavian Journal of Statistics 6).
 
     Args:
-        p_values: ``(M,)``, M may be 0.
+        p_values: ``(M,)``, or a list; M may be 0.
 
     Returns:
         ``(M,)`` float64; below alpha where the hypothesis falls at a family-wise error of alpha.
     """
+    p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1)).clip(max=1)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headsmith.core.errors import InputError
@@ -265,3 +267,55 @@ def test_predictions_that_contradict_themselves_are_refused(tmp_path):
         ResultsFolder(tmp_path / name, DATA).add(result, broken)
         with pytest.raises(InputError, match=rf"predictions\.parquet: .*{name}: found classes outside of 0\.\.5"):
             load_results(tmp_path / name).predictions("a")
+
+
+def edited(path: Path, **columns):
+    """Change columns of a file of predictions."""
+    table = pq.read_table(path)
+    for name, change in columns.items():
+        place, old = table.schema.get_field_index(name), table[name].combine_chunks()
+        values = change(np.array(old.to_pylist()))
+        table = table.set_column(place, table.schema.field(name), pa.array(values.tolist(), old.type))
+    pq.write_table(table, path)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "message"),
+    [
+        ("rank", np.zeros_like, "rank: found 0 in row"),
+        ("rank", lambda ranks: (ranks + 1) % 6, "rank: found"),
+        ("label", lambda labels: (labels + 1) % 6, "rank: found"),
+        ("max_probability", lambda values: values * 0 + 9, "max_probability: found others"),
+        ("max_probability", lambda values: values * np.nan, "max_probability: found others"),
+        ("topk_scores", lambda values: values + 9, "topk_scores: found .*, expected probabilities of 0 to 1"),
+        ("topk_scores", lambda values: -values, "topk_scores: found .*, expected probabilities of 0 to 1"),
+        ("sum_of_squares", lambda values: values + 2, "squares: found .*, expected probabilities of 0 to 1"),
+        ("log_probability", np.abs, "log_probabilities: found .*, expected 0 or below"),
+    ],
+)
+def test_edited_predictions_are_refused(tmp_path, column, change, message):
+    result, predictions = made_up("a", 1)
+    ResultsFolder(tmp_path, DATA).add(result, predictions)
+    edited(tmp_path / "models" / result.key / "predictions.parquet", **{column: change})
+    with pytest.raises(InputError, match=rf"predictions\.parquet: .*{message}.*; evaluate again") as error:
+        load_results(tmp_path).predictions("a")
+    assert "\n" not in str(error.value)
+
+
+def test_probabilities_that_were_taken_away_are_missed(tmp_path):
+    result, predictions = made_up("a", 1)
+    ResultsFolder(tmp_path, DATA).add(result, predictions)
+    path = tmp_path / "models" / result.key / "predictions.parquet"
+    edited(path, topk_scores=lambda values: values * np.nan, max_probability=lambda values: values * np.nan)
+    with pytest.raises(InputError, match=r"60 rows are without a softmax, its result\.json says 0; evaluate again"):
+        load_results(tmp_path).predictions("a")
+
+
+def test_predictions_of_another_model_are_refused(tmp_path):
+    folder = ResultsFolder(tmp_path, DATA)
+    for name, seed, strength in (("weak", 1, 0.2), ("strong", 2, 4.0)):
+        folder.add(*made_up(name, seed, strength))
+    one, other = (tmp_path / "models" / key / "predictions.parquet" for key in ("weak-1", "strong-2"))
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(InputError, match=r"parquet: \d+ rows are right by top-1, its result\.json says \d+"):
+        load_results(tmp_path).correct()

@@ -55,6 +55,8 @@ class Checkpoint:
             raise
         except (KeyError, TypeError, ValueError):
             raise DamagedFileError(f"{self.path}: damaged (no checkpoint of a fit); {_AGAIN}") from None
+        if not _is_finite(state.get("epochs")) or not _is_finite(state.get("best_state")):
+            raise DamagedFileError(f"{self.path}: damaged (NaN or infinite weights); {_AGAIN}")
         changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
         if changed:
             values = ", ".join(f"{name} {identity.get(name)!r}, now {self.identity[name]!r}" for name in changed)
@@ -76,3 +78,11 @@ class Checkpoint:
                 raise OSError(f"{self.path}: the checkpoint cannot be written; is the disk full?") from error
         self._saved = time.perf_counter()
         self._cost = self._saved - start
+
+
+def _is_finite(state: Any) -> bool:
+    """Whether no tensor in it, however deep, holds NaN or infinity."""
+    if isinstance(state, torch.Tensor):
+        return bool(state.isfinite().all())
+    inner = state.values() if isinstance(state, dict) else state if isinstance(state, list | tuple) else ()
+    return all(map(_is_finite, inner))

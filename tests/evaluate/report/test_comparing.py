@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from typer.testing import CliRunner
 
-from headsmith import InputError, compare
+from headsmith import InputError, compare, write_report
 from headsmith.cli import app
 
 BEST, CLOSE, FAR = (model.name for model in FEW)
@@ -111,3 +112,40 @@ def test_the_report_command(made, tmp_path):
     page = tmp_path / "page.html"
     assert run("report", made.folder, "--out", page).split() == [str(page)]
     assert Path(page).read_text(encoding="utf-8") == made.page.read_text(encoding="utf-8")
+
+
+def foreign(kind: str, path: Path) -> None:
+    """Something at a path that neither command wrote."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "array":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    else:
+        path.write_text({"page": "<!doctype html>\n<title>Thesis</title>\n", "table": "model,top1\na,50\n"}[kind])
+
+
+@pytest.mark.parametrize("kind", ["page", "table", "array", "pipe"])
+def test_only_what_a_command_wrote_is_replaced(made, tmp_path, kind):
+    out = tmp_path / "file"
+    foreign(kind, out)
+    expected = "is a named pipe, expected a regular file" if kind == "pipe" else "exists and is not .*nothing else is"
+    before = None if kind == "pipe" else out.read_bytes()
+    for write in (lambda: compare(BEST, FAR, results=made.folder, out=out), lambda: write_report(made.folder, out=out)):
+        with pytest.raises(InputError, match=rf"file: {expected}"):
+            write()
+    assert kind == "pipe" or out.read_bytes() == before
+    with pytest.raises(InputError, match=r"results\.csv: exists and is not"):
+        compare(BEST, FAR, results=made.folder, out=made.folder / "results.csv")
+
+
+def test_an_older_one_is_replaced(made, tmp_path):
+    for _ in range(2):
+        compare(BEST, FAR, results=made.folder, out=tmp_path / "flips.csv")
+        write_report(made.folder, out=tmp_path / "page.html")
+    (tmp_path / "empty").touch()
+    compare(BEST, FAR, results=made.folder, out=tmp_path / "empty")
+    with pytest.raises(InputError, match=r"page\.html: exists and is not a CSV file of"):
+        compare(BEST, FAR, results=made.folder, out=tmp_path / "page.html")
+    with pytest.raises(InputError, match="is a folder, expected"):
+        compare(BEST, FAR, results=made.folder, out=tmp_path)

@@ -127,8 +127,12 @@ def array_of(name: str, values: Any) -> Array:
     """Lists, arrays and what else numpy takes for one.
 
     Raises:
-        InputError: None, rows of several lengths, or text among numbers, which numpy would take for text.
+        InputError: None, a masked array, rows of several lengths, or text among numbers, which numpy would take for text.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(
+            f"{name}: a masked array found, whose masked values would count; leave those rows out and pass .data"
+        )
     if isinstance(values, list | tuple):
         kinds = [isinstance(value, str) for value in values]
         if any(kinds) and not all(kinds):

@@ -66,9 +66,7 @@ def _of_split(split: str, report: SplitReport, manifest: Mapping[str, Any], colu
     if rows_sha256(columns.names, columns.labels) != manifest["rows_sha256"].get(split):
         problems.append(f"{split}: ids and labels are not those that were written, or in another order")
     if report.as_written is False:
-        problems.append(
-            f"{split}: features are not those that were written, the file is damaged; make it again with --overwrite"
-        )
+        problems.append(f"{split}: features are not those that were written, the file is damaged; make it again")
     for rows, what in (
         (report.nan, "NaN features"),
         (report.infinite, "infinite features"),
