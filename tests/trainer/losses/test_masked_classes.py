@@ -98,7 +98,7 @@ def test_a_row_s_network_has_its_own_size(method, distribution, classes, m):
     [("odd_even", "sm"), ("bitonic", "smce"), ("splitter_selection", "sort"), ("sinkhorn", "sm")],
 )
 def test_in_a_compiled_graph_too(method, top1_mode):
-    logits, labels = ragged(6, 6, torch.float32)
+    logits, labels = ragged(4, 4, torch.float32)  # few wires, for a graph holds every layer
     options = {"method": method, "m": None, "top1_mode": top1_mode, "p_k": [0.5, 0, 0.2, 0.3], "sinkhorn_iterations": 3}
     torch.compiler.reset()
     compiled = torch.compile(topk_cross_entropy, fullgraph=True, backend="aot_eager")
