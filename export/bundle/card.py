@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...models.images import MOST_ASPECT
 from ...models.preprocessing import Preprocessing
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
@@ -18,6 +19,11 @@ TIMM = (
     '`model.safetensors` and `config.json` are for `timm.create_model("local-dir:FOLDER", pretrained=True)`, whose '
     "networks take normalised images and give logits."
 )
+CARD_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
+UNCHECKED = (
+    "This code reads JPEG, PNG, WebP, GIF and BMP. It does not check all that `headsmith predict` does, as whether a "
+    "file was cut; for files of strangers use that."
+)
 ENCODED_CODE = """import json
 
 import numpy as np
@@ -30,7 +36,9 @@ session = onnxruntime.InferenceSession("model.onnx", options, providers=["CPUExe
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
 image = np.fromfile("photo.jpg", dtype=np.uint8)
 content = image.tobytes()  # the decoder waits for ever for the rest of a cut JPEG, and ends the process on other files
-if not content.startswith(b"\\x89PNG") and not (content[:2] == b"\\xff\\xd8" and content[-2:] == b"\\xff\\xd9"):
+is_jpeg = content[:2] == b"\\xff\\xd8" and content[-2:] == b"\\xff\\xd9"
+is_png = content[:4] == b"\\x89PNG" and content[-8:] == b"IEND\\xaeB`\\x82"
+if not is_jpeg and not is_png:
     raise SystemExit("photo.jpg: not a whole JPEG or PNG file")
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {"pixel_values": image})
 print([(labels[index], float(score)) for index, score in zip(indices[0], scores[0])])"""
@@ -116,6 +124,7 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
     else:
         takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
         code = "" if "model.onnx" not in proofs else f"\n\n```python\n{snippet(metadata)}\n```"
+        code += f"\n\n{UNCHECKED}" if code and not metadata.encoded else ""
     return f"## Use\n\n{takes} {outputs}{code}{warning}"
 
 
@@ -146,9 +155,11 @@ from PIL import Image, ImageOps
 
 session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
 labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
-image = ImageOps.exif_transpose(Image.open("photo.jpg"))
-if image.mode[0] in "IF" or (image.mode == "L" and "transparency" in image.info):  # which PIL would clip or miss
-    raise SystemExit("photo.jpg: grey of more than 8 bits or with a transparent level; convert it to RGB or RGBA first")
+image = ImageOps.exif_transpose(Image.open("photo.jpg", formats={list(CARD_FORMATS)}))
+if max(image.size) > {MOST_ASPECT} * min(image.size):
+    raise SystemExit("photo.jpg: more than {MOST_ASPECT} times as long as wide; divide it")
+if image.mode[0] in "IF" or (image.mode in ("L", "RGB") and "transparency" in image.info):  # which PIL clips or misses
+    raise SystemExit("photo.jpg: more than 8 bits of grey, or a transparent colour; convert it to RGB or RGBA first")
 {_flattening(recipe)}
 {_resizing(recipe, array, height, width) if not metadata.resize else f"pixels = np.asarray(image, {array}"}
 logits, scores, indices = session.run(["logits", "topk_scores", "topk_indices"], {{"pixel_values": pixels}})

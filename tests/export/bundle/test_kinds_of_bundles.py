@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from headsmith.evaluate.doubts import was_trained_on
 from headsmith.export import Bundle, export_classifier, verify
@@ -112,26 +112,41 @@ def test_the_code_of_the_readme_prepares_as_the_recipe_says(tiny_bundle, tmp_pat
         np.testing.assert_array_equal(space["pixels"][0], expected)
 
 
-@pytest.mark.parametrize("kind", ["16 bits", "32 bits", "floating point", "a level transparent"])
-def test_the_code_of_the_readme_refuses_what_pil_would_read_wrongly(tiny_bundle, tmp_path, monkeypatch, kind):
-    monkeypatch.chdir(tmp_path)
-    levels = np.arange(64 * 64).reshape(64, 64)
-    if kind == "a level transparent":
-        Image.fromarray((levels % 256).astype(np.uint8)).save("photo.png", transparency=5)
-    else:
-        types = {"16 bits": (np.uint16, "png"), "32 bits": (np.int32, "tif"), "floating point": (np.float32, "tif")}
-        dtype, suffix = types[kind]
-        Image.fromarray(levels.astype(dtype)).save(f"photo.{suffix}")
-    code = snippet(tiny_bundle.open().metadata).replace(
-        'Image.open("photo.jpg")', f"Image.open({str(next(tmp_path.iterdir()))!r})"
-    )
+def run_card(metadata, path):
+    code = snippet(metadata).replace('Image.open("photo.jpg"', f"Image.open({str(path)!r}")
     code = f"import numpy as np\nfrom PIL import Image, ImageOps\n{code[code.index('image =') : code.index('logits')]}"
-    with pytest.raises(SystemExit, match="convert it to RGB or RGBA first"):
-        exec(code, {})  # noqa: S102 - our own code
+    exec(code, {})  # noqa: S102 - our own code
+
+
+@pytest.mark.parametrize("kind", ["grey, 16 bits", "grey, a level transparent", "RGB, a colour transparent", "strip"])
+def test_the_code_of_the_readme_refuses_what_pil_would_read_wrongly(tiny_bundle, tmp_path, kind):
+    levels = np.arange(64 * 64).reshape(64, 64)
+    colours = np.stack([levels % 256] * 3, -1).astype(np.uint8)
+    images = {
+        "grey, 16 bits": (levels.astype(np.uint16), {}),
+        "grey, a level transparent": ((levels % 256).astype(np.uint8), {"transparency": 5}),
+        "RGB, a colour transparent": (colours, {"transparency": (5, 5, 5)}),
+        "strip": (colours.reshape(1, -1, 3), {}),
+    }
+    pixels, options = images[kind]
+    Image.fromarray(pixels).save(tmp_path / "photo.png", **options)
+    with pytest.raises(SystemExit, match="divide it" if kind == "strip" else "convert it to RGB or RGBA first"):
+        run_card(tiny_bundle.open().metadata, tmp_path / "photo.png")
+
+
+@pytest.mark.parametrize("suffix", ["eps", "tga", "tif", "pcx", "jp2"])
+def test_the_code_of_the_readme_opens_no_other_container(tiny_bundle, tmp_path, suffix):
+    """PIL starts Ghostscript for EPS, and takes any bytes for TGA; of TIFF it reads some kinds wrongly."""
+    Image.new("RGB", (40, 40)).save(tmp_path / f"photo.{suffix}")
+    with pytest.raises(UnidentifiedImageError):
+        run_card(tiny_bundle.open().metadata, tmp_path / f"photo.{suffix}")
+
+
+CUT_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR a PNG that was cut"
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"GIF89a", b"<html>", b"\xff\xd8\xff", b"\xff\xd8\xff\xe0 a JPEG that was cut"]
+    "content", [b"", b"GIF89a", b"<html>", b"\xff\xd8\xff", b"\xff\xd8\xff\xe0 a JPEG that was cut", CUT_PNG]
 )
 def test_the_code_for_encoded_images_refuses_what_its_decoder_does_not_survive(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)

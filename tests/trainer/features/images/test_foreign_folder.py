@@ -282,6 +282,28 @@ def test_a_tar_that_holds_more(tmp_path, members, changes, match):
     refused(tmp_path / "shop", rf"test\.tar: .*({match})|{match}")
 
 
+@pytest.mark.parametrize("kind", ["between members", "half an end", "a header overwritten", "two archives"])
+def test_a_tar_that_was_cut_between_its_members(tmp_path, kind):
+    """Readers of tar stop without a word where no header is (POSIX.1-2017, pax: two blocks of zeros end an archive)."""
+    (tmp_path / "shop").mkdir()
+    path = tmp_path / "shop" / "test.tar"
+    members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"01"[row % 2 :][:1]))]
+    archive(path, *members)
+    content, pair = path.read_bytes(), 4 * 512  # header and image, header and label
+    assert len(PNG) <= 512
+    path.write_bytes(
+        {
+            "between members": content[: 4 * pair],
+            "half an end": content[: 6 * pair + 512],
+            "a header overwritten": content[: 3 * pair] + b"A" * 512 + content[3 * pair + 512 :],
+            "two archives": content + content,
+        }[kind]
+    )
+    with tarfile.open(path) as file:
+        assert len(file.getnames()) == {"between members": 8, "a header overwritten": 6}.get(kind, 12)
+    refused(tmp_path / "shop", r"test\.tar: no end after \d+ files, expected zeros from byte")
+
+
 def test_a_tar_with_a_hole_of_a_terabyte(tmp_path):
     (tmp_path / "shop").mkdir()
     info = tarfile.TarInfo("0.png")
