@@ -5,7 +5,7 @@ Run it after a change of a command: python docs/write_commands.py.
 
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer.main
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).with_name("commands.md")
 START = """# Command reference
 
 `python docs/write_commands.py` writes this page from the commands; a test fails where it is not current.
-`--help` after a command says the same in the terminal. A switch stands with its opposite.
+`--help` after a command says the same in the terminal.
 
 `headsmith --debug COMMAND` shows the traceback of an error, `headsmith --version` the version, and
 `headsmith --install-completion` completes commands and options in your shell.
@@ -46,7 +46,8 @@ def _place(argument: Any) -> str:
 
 def _row(param: Any) -> str:
     names = [_place(param)] if param.param_type_name == "argument" else [*param.opts, *param.secondary_opts]
-    kind = param.type_descriptor.annotation
+    annotation = param.type_descriptor.annotation
+    kind = next(iter(get_args(annotation)), annotation)
     choices = ", ".join(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ""
     text = f"{param.help or ''}{f' One of {choices}.' * bool(choices)}"
     return f"| {', '.join(f'`{name}`' for name in names)} | {_cell(text)} | {_default(param)} |"

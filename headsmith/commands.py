@@ -40,6 +40,8 @@ _NOW = {
     "--max-top1-drop": "--max-drop",
     "--max-top5-drop": "--max-drop",
     "--weak-gate": "a higher --max-drop",
+    "--features-column": "--feature-column",
+    "--labels-column": "--label-column",
 }
 _CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
 INPUT_ERROR, INTERRUPTED = 2, 130

@@ -90,7 +90,7 @@ def glyph_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
     with FileLock(root / "demo.lock"):
         if not (root / "demo" / "12" / "demo.png").exists():  # written last
-            run_demo(root / "demo", quick=True, classes=12)
+            run_demo(root / "demo", classes=12)
     return root / "demo" / "12"
 
 

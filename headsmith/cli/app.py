@@ -20,7 +20,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Train heads on frozen backbones, export them, and measure the exported file."""

@@ -38,7 +38,7 @@ def extract(
         int, typer.Option(help="Crops of a training image: 1, or 5 (the corners too); each is a row with the same id.")
     ] = 1,
     flip: Annotated[
-        bool, typer.Option("--flip/--no-flip", help="The mirror image of each crop of a training image is a row too.")
+        bool, typer.Option("--flip", help="The mirror image of each crop of a training image is a row too.")
     ] = False,
     batch_size: Annotated[int, typer.Option(help="Crops a forward pass.")] = 64,
     workers: Annotated[
@@ -47,9 +47,7 @@ def extract(
     device: Device = "auto",
     amp: Annotated[
         bool,
-        typer.Option(
-            "--amp/--no-amp", help="Autocast to float16 on CUDA: faster, and no longer exactly the exported file's."
-        ),
+        typer.Option("--amp", help="Autocast to float16 on CUDA: faster, and no longer exactly the exported file's."),
     ] = False,
     dtype: Annotated[str, typer.Option(help="How features are stored: float16 or float32.")] = "float16",
     strict: Strict = False,
@@ -93,10 +91,10 @@ def import_(
         list[str], typer.Argument(help="Files, folders, `datasets` names; train=FILE for a split.", metavar="FILE...")
     ],
     out: Out,
-    features_column: Annotated[
+    feature_column: Annotated[
         str | None, typer.Option(help="Key or column of the features (N, D).", show_default="the only possible one")
     ] = None,
-    labels_column: Annotated[
+    label_column: Annotated[
         str | None, typer.Option(help="Key or column of the labels (N,).", show_default="the only possible one")
     ] = None,
     id_column: Annotated[
@@ -128,8 +126,8 @@ def import_(
     made = run(
         files,
         out=out,
-        features_column=features_column,
-        labels_column=labels_column,
+        feature_column=feature_column,
+        label_column=label_column,
         id_column=id_column,
         group_column=group_column,
         class_names=class_names,

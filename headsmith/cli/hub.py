@@ -13,7 +13,7 @@ from .shared import Bundle
 def push(
     bundle: Bundle,
     repo: Annotated[str, typer.Argument(help="USER/REPO on the hub; made where it does not exist.")],
-    private: Annotated[bool, typer.Option(help="A repository that is not public.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="A repository that is not public.")] = False,
     license: Annotated[
         str | None, typer.Option(help="The hub's name of a licence, such as apache-2.0.", show_default="none stated")
     ] = None,

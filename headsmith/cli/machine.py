@@ -20,10 +20,10 @@ def doctor(json: Json = False) -> None:
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo"),
-    classes: Annotated[int | None, typer.Option(help="Characters.", show_default="1000, with --quick 100")] = None,
-    quick: Annotated[bool, typer.Option(help="Fewer classes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="100 characters in place of 1,000.")] = False,
 ) -> None:
     """Glyphs from matplotlib's fonts to two measured classifiers: the whole way, with nothing to download."""
-    from ..demo.demo import run_demo
+    from ..demo.demo import QUICK, run_demo
+    from ..demo.glyphs import LARGEST
 
-    run_demo(out, classes=classes, quick=quick)
+    run_demo(out, classes=QUICK if quick else LARGEST)

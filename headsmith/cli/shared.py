@@ -11,7 +11,7 @@ Bundle = Annotated[
     str, typer.Argument(help="Bundle that `headsmith export` made, or hf:USER/REPO on the Hugging Face hub.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder to make.")]
-Overwrite = Annotated[bool, typer.Option(help="Replace a folder that exists.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder that exists.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Provider = Annotated[
     str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
@@ -21,7 +21,7 @@ Threads = Annotated[
 ]
 ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datasets` source.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]
-Strict = Annotated[bool, typer.Option(help="Stop at the first unreadable image instead of reporting it.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first unreadable image instead of reporting it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Preprocessing = Annotated[
     Path | None, typer.Option(help="YAML file with the recipe of an ONNX file that does not say it itself.")
@@ -30,7 +30,7 @@ Layer = Annotated[
     str | None, typer.Option(help="Last layer of an ONNX file.", show_default="the one that its output comes from")
 ]
 DropBackground = Annotated[
-    bool, typer.Option("--drop-background/--keep-background", help="The first output of an ONNX file is no class.")
+    bool, typer.Option("--drop-background", help="The first output of an ONNX file is no class.")
 ]
 
 

@@ -30,13 +30,12 @@ class Contender:
     result: EvalResult
 
 
-def run_demo(out: str | Path, *, classes: int | None = None, quick: bool = False) -> list[Contender]:
+def run_demo(out: str | Path, *, classes: int = LARGEST) -> list[Contender]:
     """Draw glyphs, extract features, train two heads with the same budget, export both, measure both files.
 
     Args:
         out: Folder for everything. Glyphs, features, heads and files that it holds already are used again.
-        classes: How many characters; 1000, or 100 when ``quick``.
-        quick: Fewer classes.
+        classes: How many characters.
 
     Returns:
         Both heads, as they are in the table.
@@ -44,8 +43,6 @@ def run_demo(out: str | Path, *, classes: int | None = None, quick: bool = False
     Raises:
         InputError: The extras ``demo`` and ``lite0`` are not installed, or ``classes`` is out of range.
     """
-    if classes is None:
-        classes = QUICK if quick else LARGEST
     out = Path(out) / str(classes)
     glyphs = draw_glyphs(out / "glyphs", classes)
     features = extract(glyphs, backbone="lite0", image_size=IMAGE_SIZE, out=out / "features")

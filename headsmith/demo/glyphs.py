@@ -38,7 +38,7 @@ def draw_glyphs(out: str | Path, classes: int) -> Path:
     """
     out = Path(out)
     if not 5 <= classes <= LARGEST:
-        raise InputError(f"--classes {classes}: expected 5 to {LARGEST}")
+        raise InputError(f"classes: {classes} found, expected 5 to {LARGEST}")
     if out.is_dir():
         return out
     faces = find_faces()

@@ -35,6 +35,7 @@ from headsmith.core.errors import InputError
             "export x --out y --precision fp8",
             "--precision: 'fp8' found, expected one of fp32, fp16, int8",
         ),
+        ("import x --out y --labels-column z", "--labels-column is now --label-column; see headsmith import --help"),
         ("demo extra", "Got unexpected extra argument(s) (extra); see headsmith demo --help"),
         ("train \x1b[31m --out", "Option '--out' requires an argument; see headsmith train --help"),
         ("train --n\x1b[2J", "No such option: --n\\x1b[2J"),
@@ -77,15 +78,30 @@ def test_what_nobody_foresaw_is_one_line_too(monkeypatch, tmp_path):
     assert "Traceback" in shown and "in broken" in shown
 
 
-def test_the_shell_completes_commands():
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("headsmith ex", {"export", "extract"}),
+        ("headsmith train --soft", {"--softmax-over"}),
+        ("headsmith train --loss soft", {"softmax", "softsort"}),
+        ("headsmith export --precision int", {"int8", "int8-dynamic"}),
+        ("headsmith export --format t", {"torchscript", "timm", "triton"}),
+    ],
+)
+def test_the_shell_completes_commands_options_and_choices(words, completed):
     result = subprocess.run(
         [sys.executable, "-m", "headsmith"],
-        env={"_HEADSMITH_COMPLETE": "complete_bash", "COMP_WORDS": "headsmith ex", "COMP_CWORD": "1", "PATH": ""},
+        env={
+            "_HEADSMITH_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "PATH": "",
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert set(result.stdout.split()) == {"export", "extract"}
+    assert set(result.stdout.split()) == completed
     assert "--install-completion" in CliRunner().invoke(app, ["--help"], prog_name="headsmith").stdout
 
 
@@ -96,7 +112,7 @@ def test_the_shell_completes_commands():
         (["inspect", " "], "an argument: '' found"),
         (["train", "x", "--out", ""], "--out: '' found"),
         (["train", "x", "--out="], "--out: '' found"),
-        (["import", "x", "--out", "y", "--labels-column", ""], "--labels-column: '' found"),
+        (["import", "x", "--out", "y", "--label-column", ""], "--label-column: '' found"),
         (["evaluate", "x", "--data", "", "--out", "y"], "--data: '' found"),
     ],
 )

@@ -93,7 +93,7 @@ def choose(table: Table, asked: Names) -> Chosen:
 
 
 def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str]) -> Column:
-    flag = f"--{role}-column"
+    flag = f"--{role.removesuffix('s')}-column"
     if asked is not None:
         return _called(table, asked, flag)
     possible = [column for column in table.columns if fits(column)]

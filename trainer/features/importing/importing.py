@@ -38,8 +38,8 @@ def import_features(
     files: str | Path | Sequence[str | Path],
     *,
     out: str | Path,
-    features_column: str | None = None,
-    labels_column: str | None = None,
+    feature_column: str | None = None,
+    label_column: str | None = None,
     id_column: str | None = None,
     group_column: str | None = None,
     class_names: str | Path | None = None,
@@ -67,8 +67,8 @@ def import_features(
             (``train_embeddings``, ``test.npz``). A file of labels counts for the array that it is named with,
             or for several, row after row in the order in which they are named.
         out: The feature set to make.
-        features_column: Key or column with the features ``(N, D)``; by default the only possible one.
-        labels_column: Key or column with the labels ``(N,)``: whole numbers or text.
+        feature_column: Key or column with the features ``(N, D)``; by default the only possible one.
+        label_column: Key or column with the labels ``(N,)``: whole numbers or text.
         id_column: Key or column with the ids; by default text called ``id``, else ``FILE/ROW``.
         group_column: Rows that share its value stay in one split.
         class_names: A text file with the names, one a line, that whole-number labels count from 0.
@@ -105,7 +105,7 @@ def import_features(
             layer=layer,
             drop_background=drop_background,
         ).record()
-    asked = Names(features_column, labels_column, id_column, group_column)
+    asked = Names(feature_column, label_column, id_column, group_column)
     maker = Maker(
         open_tables(files),
         [str(name) for name in files],

@@ -147,7 +147,7 @@ def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
     trained = np.unique(rows.labels[rows.splits == 0])
     if len(trained) < 2:
         only = ", ".join(rows.class_names[label] for label in trained)
-        other = ", or name other labels with --labels-column" if chosen[0].guessed else ""
+        other = ", or name other labels with --label-column" if chosen[0].guessed else ""
         raise InputError(
             f"{where}: the training rows have one class only ({only}), expected at least 2; add another class{other}"
         )
@@ -167,5 +167,5 @@ def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[str]:
         return []
     return [
         f"the labels were read from {chosen[0].labels.name!r}, which has {different:,} different values in "
-        f"{len(rows.labels):,} rows and may be no label; name another column with --labels-column"
+        f"{len(rows.labels):,} rows and may be no label; name another column with --label-column"
     ]

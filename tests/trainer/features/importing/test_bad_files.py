@@ -114,10 +114,10 @@ def test_what_is_not_there():
 
 def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     np.savez("a.npz", clip=ROWS.features, dino=ROWS.features, fine=ROWS.labels, coarse=ROWS.labels)
-    refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*`features_column`", "a.npz")
-    refused(r"labels: fine int64 \(40\), coarse .*`labels_column`", "a.npz", features_column="clip")
-    refused(r"`features_column` 'vit' found, expected one of clip, dino", "a.npz", features_column="vit")
-    names = {"features_column": "dino", "labels_column": "coarse"}
+    refused(r"several columns that may be features: clip float32 \(40, 6\), dino .*`feature_column`", "a.npz")
+    refused(r"labels: fine int64 \(40\), coarse .*`label_column`", "a.npz", feature_column="clip")
+    refused(r"`feature_column` 'vit' found, expected one of clip, dino", "a.npz", feature_column="vit")
+    names = {"feature_column": "dino", "label_column": "coarse"}
     refused("`group_column` 'place' found", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
     assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
@@ -131,9 +131,9 @@ def test_columns_that_are_missing_or_of_another_shape():
     np.savez("b.npz", x=ROWS.features)
     refused(r"has no labels \(expected one whole number or text a row\), it holds nothing else", "b.npz")
     np.savez("c.npz", x=np.zeros((40, 3, 2), np.float32), y=ROWS.labels)
-    refused(r"x float32 \(40, 3, 2\) is no matrix", "c.npz", features_column="x")
+    refused(r"x float32 \(40, 3, 2\) is no matrix", "c.npz", feature_column="x")
     np.savez("d.npz", x=ROWS.features, y=np.eye(40))
-    refused(r"y float64 \(40, 40\) has not one value a row", "d.npz", features_column="x", labels_column="y")
+    refused(r"y float64 \(40, 40\) has not one value a row", "d.npz", feature_column="x", label_column="y")
     torch.save([1, 2], "e.pt")
     refused(r"e.pt: has no features", "e.pt")
     torch.save({"n": 3}, "f.pt")
@@ -212,7 +212,7 @@ def test_beyond_float32(dtype):
         ),
         (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "y is inf in row 39, expected a whole"),
         (np.r_[-1, -1, ROWS.labels[2:]], "y is -1 in row 0 \\(2 such rows of 40\\), expected 0 or more"),
-        (np.zeros(40, int), r"a.npz: y: the training rows have one class only \(0\), expected .* `labels_column`"),
+        (np.zeros(40, int), r"a.npz: y: the training rows have one class only \(0\), expected .* `label_column`"),
     ],
 )
 def test_labels_that_cannot_be_used(labels, message):
@@ -229,7 +229,7 @@ def test_a_column_that_is_no_label_is_doubted_where_nothing_can_be_carved(values
     doubt = re.escape(DOUBT.format("text", len(set(values)), 40))
     refused(f"^a.parquet: text: no class has enough rows .* to carve val out of train.*{doubt}", "a.parquet")
     with pytest.raises(InputError, match=r"a.parquet: text: no class has enough .* give val=FILE$"):
-        import_features("a.parquet", out="set", labels_column="text")  # a person knows
+        import_features("a.parquet", out="set", label_column="text")  # a person knows
 
 
 def test_a_column_that_is_no_label_is_doubted_where_the_splits_are_given():

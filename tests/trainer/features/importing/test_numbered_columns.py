@@ -74,14 +74,14 @@ def test_two_runs_are_asked_for_by_their_beginning():
     with pytest.raises(InputError, match=r"several columns that may be features: clip_\* float32 \(60, 6\), dino_\*"):
         import_features(file, out="set")
     for name in ("clip_*", "clip"):
-        assert same_as_a_list(file, features_column=name).manifest["imported"]["not_read"] == ["dino_*"]
+        assert same_as_a_list(file, feature_column=name).manifest["imported"]["not_read"] == ["dino_*"]
 
 
 def test_a_list_column_wins_and_whole_numbers_are_no_features():
     file = write("a.parquet", x=ROWS.features.tolist(), y=ROWS.labels, score_0=ROWS.features[:, 0], score_1=[0.5] * 60)
     assert same_as_a_list(file).manifest["imported"]["not_read"] == ["score_0", "score_1"]
     labels = {"label_0": ROWS.labels, "label_1": np.arange(60)}
-    same_as_a_list(write("b.parquet", **columns(), **labels), labels_column="label_0")
+    same_as_a_list(write("b.parquet", **columns(), **labels), label_column="label_0")
 
 
 def test_tables_beside_an_array_have_no_features():

@@ -27,7 +27,7 @@ LABELS = np.arange(60) % 3
 def test_arrays_that_cannot_be_kept(tmp_path, features, labels, said):
     np.savez(tmp_path / "x.npz", features=features, labels=labels)
     ways = (
-        lambda: import_features(tmp_path / "x.npz", out=tmp_path / "out", labels_column="labels"),
+        lambda: import_features(tmp_path / "x.npz", out=tmp_path / "out", label_column="labels"),
         lambda: FeatureSet.from_arrays(features, labels),
     )
     for way in ways:

@@ -152,7 +152,7 @@ def test_the_papers_dictionaries_as_they_are_published(prefix, test, kind, tmp_p
 
 def test_dictionaries_of_both_image_nets_are_told_apart_by_name(tmp_path):
     torch.save(halves() | halves("imagenet21k_"), tmp_path / "both.p")
-    names = {"features_column": "imagenet21k_embeddings", "labels_column": "imagenet21k_labels"}
+    names = {"feature_column": "imagenet21k_embeddings", "label_column": "imagenet21k_labels"}
     assert check_aligned(import_features([tmp_path / "both.p"], out=tmp_path / "set", **names)) == set(range(80))
 
 

@@ -142,7 +142,7 @@ def test_a_column_of_other_values_is_refused_and_a_person_wins_over_it(tmp_path,
     found = import_features(f"train={file}", out="set")
     assert found.manifest["split_rule"].startswith("val and test carved from train")
     assert found.manifest["imported"]["not_read"] == ["split"]
-    assert import_features(file, out="other", labels_column="split").class_names == ["holdout", "train", "validation"]
+    assert import_features(file, out="other", label_column="split").class_names == ["holdout", "train", "validation"]
 
 
 def test_a_column_and_a_name_that_disagree(tmp_path, monkeypatch):
@@ -179,10 +179,10 @@ def test_what_is_not_read_is_said(tmp_path, monkeypatch):
     pq.write_table(pa.table(columns), "a.parquet")
     halves = {"train_x": TRAIN.features, "train_y": TRAIN.labels, "test_x": TEST.features, "test_y": TEST.labels}
     save_file({key: torch.tensor(value) for key, value in {**halves, "mean": np.zeros(6)}.items()}, "b.safetensors")
-    grouped = ["import", "a.parquet", "--out", "other", "--labels-column", "y", "--group-column", "group"]
+    grouped = ["import", "a.parquet", "--out", "other", "--label-column", "y", "--group-column", "group"]
     for file, names, options in (
-        ("a.parquet", "not read: group, score", ["--labels-column", "y"]),
-        ("a.parquet", "not read: score", ["--labels-column", "y", "--group-column", "group"]),
+        ("a.parquet", "not read: group, score", ["--label-column", "y"]),
+        ("a.parquet", "not read: score", ["--label-column", "y", "--group-column", "group"]),
         ("b.safetensors", "not read: mean", []),
     ):
         made = CliRunner().invoke(app, ["import", file, "--out", "set", "--overwrite", *options])

@@ -60,13 +60,13 @@ def test_blank_lines_and_quoted_line_breaks_count(tmp_path):
 def test_long_names_and_values_are_cut(tmp_path):
     path = table(tmp_path, 3, "0.1,0.2,0.3,1", HEADING.replace("f1", "f" * 5000 + "1"))
     with pytest.raises(InputError) as excinfo:
-        import_features(path, out=tmp_path / "set", labels_column="lable")
+        import_features(path, out=tmp_path / "set", label_column="lable")
     assert len(str(excinfo.value)) < 600 + len(str(tmp_path))
 
 
 def test_a_misspelt_column_gets_the_nearest_name(tmp_path):
-    with pytest.raises(InputError, match=r"`labels_column` 'lable' found, expected one of label; did you mean label\?"):
-        import_features(table(tmp_path, 3, ROWS[0]), out=tmp_path / "set", labels_column="lable")
+    with pytest.raises(InputError, match=r"`label_column` 'lable' found, expected one of label; did you mean label\?"):
+        import_features(table(tmp_path, 3, ROWS[0]), out=tmp_path / "set", label_column="lable")
 
 
 def test_twenty_thousand_columns(tmp_path):
