@@ -153,6 +153,11 @@ def open_data(
         from ..trainer.features.feature_set import FeatureSet
 
         return HeldOutData(source, features=FeatureSet.load(where))
+    if where.is_file():
+        raise InputError(
+            f"{data}: is a file, expected a folder of images; features are measured as a feature set, which `headsmith "
+            "import` makes of a file"
+        )
     if truth is not None:
         _unread(f"{truth}: says the labels of a folder of images, not of a data set with columns", columns)
         found = labelled_by(Path(truth), where, class_ids, group_column)

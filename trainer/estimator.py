@@ -203,7 +203,9 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y: shape {labels.shape} found, expected ({len(best)},), a label for every row of X")
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
-            raise InputError(f"y: {shown(unknown[0])} found, which is none of the {len(self.classes_)} classes")
+            raise InputError(
+                f"y: {shown(unknown.tolist()[0])} found, which is none of the {len(self.classes_)} classes"
+            )
         return float((best == labels[:, None]).any(axis=1).mean())
 
 

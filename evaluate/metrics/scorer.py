@@ -48,8 +48,8 @@ class Scorer:
             labels: ``(B,)`` integers, or ``(B, L)`` with the right classes of each row; -1 stands for none.
 
         Raises:
-            InputError: Not C logits, or another number of rows than labels; or labels that are no whole numbers, or no class, or not
-                one of ``classes``.
+            InputError: Not C logits, or another number of rows than labels; or labels that are no whole numbers, or
+                a label that is not a class, or not one of ``classes``.
         """
         if logits.ndim != 2 or logits.shape != (len(labels), self.num_logits):
             raise InputError(f"logits: shape {logits.shape} found, expected {(len(labels), self.num_logits)}")

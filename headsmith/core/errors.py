@@ -22,15 +22,16 @@ def _keyword(found: re.Match[str]) -> str:
 
 
 def with_keywords(message: object) -> str:
-    """A message with flags (``--p-k``) in the words of the Python functions: ``p_k`` at the start, else in backticks."""
+    """A message with flags (``--p-k``) in the words of Python: ``p_k`` at the start, else in backticks."""
     return _FLAG.sub(_keyword, str(message))
 
 
 class HeadsmithError(Exception):
     """What went wrong, in one line; the command line prints it and ends with status `exit_code`.
 
-    A flag in the message becomes the keyword of the Python functions, see `with_keywords`; the command line turns it into the flag again. Control characters, which may come from a file's names
-    and from messages of libraries, are made visible. The middle of a message of thousands of letters is left out.
+    A flag in the message becomes the keyword of the Python functions, see `with_keywords`; the command line turns it
+    into the flag again. Control characters, which may come from a file's names and from messages of libraries, are
+    made visible. The middle of a message of thousands of letters is left out.
     """
 
     exit_code: int

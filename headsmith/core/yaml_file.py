@@ -11,7 +11,7 @@ from .errors import InputError
 from .text_file import read_text
 
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$|[-+]\.\d+$")
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][\d_]*)$")
+_OCTAL = re.compile(r"[-+]?0\w")  # hexadecimal and binary numbers too
 # The longest zoo known has 3,000 rows; what anchors repeat counts each time.
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
 _EXCERPT = 40
@@ -23,7 +23,7 @@ _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Safe):  # type: ignore[misc]
-    """YAML 1.1 with the numbers of 1.2 (1e-3 and -.5 are some), all of them decimal; keys are words, each there once, and a date is text."""
+    """YAML 1.1 with decimal numbers (1e-3, -.5 too); keys are words, each there once, and a date is text."""
 
     yaml_constructors: ClassVar[dict[str | None, Any]] = {
         **{f"tag:yaml.org,2002:{name}": getattr(yaml.SafeLoader, f"construct_yaml_{name}") for name in _TYPES},
@@ -61,7 +61,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123
 def _is_other_than_decimal(node: yaml.ScalarNode) -> bool:
     """Whether it is a number in octal (010), hexadecimal, binary, or to the base of 60 (1:30)."""
     kind = node.tag.rpartition(":")[2]
-    return (kind == "int" and not _DECIMAL.match(node.value)) or (kind == "float" and ":" in node.value)
+    return kind in ("int", "float") and (":" in node.value or (kind == "int" and _OCTAL.match(node.value) is not None))
 
 
 def _no_value(node: yaml.Node) -> ConstructorError:

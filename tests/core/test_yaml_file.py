@@ -11,7 +11,7 @@ def written(tmp_path, text):
 
 
 def test_numbers_are_those_of_yaml_1_2(tmp_path):
-    text = "a: 1e-3\nb: -2.5E+4\nc: .5\nd: 7\ne: one\nf: [1e-2, null]\n"
+    text = "a: 1e-3\nb: -2.5E+4\nc: .5\nd: 7\ne: one\nf: [1e-2, null]\ng: [-.5, +.25, 0, -7]\nh: '010'\n"
     assert read_yaml(written(tmp_path, text)) == {
         "a": 0.001,
         "b": -25000.0,
@@ -19,6 +19,8 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
         "d": 7,
         "e": "one",
         "f": [0.01, None],
+        "g": [-0.5, 0.25, 0, -7],
+        "h": "010",
     }
 
 
@@ -41,7 +43,11 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "message"),
     [
         ("a: 1\nb: " + "9" * 5000, r"settings\.yaml: line 2: b: 999.*cannot be read as int"),
-        ("b: 0x" + "f" * 5000, "line 1: b: 0xfff.*cannot be read as int of 64 bits"),
+        ("b: 0x" + "f" * 5000, "line 1: b: 0xfff.*found, expected a decimal number"),
+        ("b: 010", r"line 1: b: 010: .*010 found, expected a decimal number"),
+        ("a: 1\nb: [1:30]", r"line 2: .*1:30 found, expected a decimal number; text stands in quotes"),
+        ("b: 1:30.5", "1:30.5 found, expected a decimal number"),
+        ("b: -0b11", "-0b11 found, expected a decimal number"),
         ("b: !!bool maybe", "line 1: b: !!bool maybe: .*cannot be read as bool"),
         ("b: !!int ''", "line 1: .*cannot be read as int"),
         ("a: " + "[" * 3000 + "]" * 3000, r"settings\.yaml: .*not valid YAML \(.*(too deep|nesting)"),

@@ -288,3 +288,9 @@ def test_a_file_of_labels_is_for_a_folder_without_columns(flat, tmp_path, keywor
     truth, ids = write(tmp_path / "truth.txt", LINES), write(tmp_path / "map.txt", "1 cat\n2 emu\n3 dog\n")
     with pytest.raises(InputError, match=rf"truth\.txt: says the labels of a folder.*; leave `{keyword}` away"):
         open_data(flat, truth=truth, class_ids=str(ids), **{keyword: "x"})
+
+
+def test_a_file_of_features_is_no_feature_set_yet(tmp_path):
+    np.savez(tmp_path / "ok.npz", features=np.ones((4, 2)), labels=np.arange(4) % 2)
+    with pytest.raises(InputError, match=r"ok\.npz: is a file, .* a feature set, which `headsmith import` makes"):
+        open_data(tmp_path / "ok.npz")

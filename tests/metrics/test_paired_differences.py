@@ -11,6 +11,7 @@ from statsmodels.stats import contingency_tables
 
 from headsmith.metrics.paired import (
     bootstrap_difference,
+    holm,
     mcnemar,
     newcombe,
     paired_counts,
@@ -111,3 +112,7 @@ def test_the_bootstrap_of_many_rows_is_normal():
     error = (100_000 - 20_000**2 / 1e6) ** 0.5 / 1e6
     assert low == pytest.approx(0.02 - 1.96 * error, abs=0.1 * error)
     assert high == pytest.approx(0.02 + 1.96 * error, abs=0.1 * error)
+
+
+def test_holm_takes_a_list():
+    assert holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])

@@ -186,7 +186,7 @@ def test_a_head_that_is_not_affine_has_no_coefficients(digits):
 
 def test_what_a_head_does_not_read_is_warned_of(digits):
     train, _, labels, _ = digits
-    with pytest.warns(UserWarning, match="dropout: 0.1 found, but --optimizer lbfgs.* does not read it"):
+    with pytest.warns(UserWarning, match="dropout: 0.1 found, but `optimizer` lbfgs.* does not read it"):
         HeadClassifier(optimizer="lbfgs", dropout=0.1, epochs=1).fit(train, labels)
 
 
@@ -256,3 +256,17 @@ def test_parameters_are_the_settings_of_train():
 
 def test_public_name():
     assert headsmith.HeadClassifier is HeadClassifier
+
+
+def test_what_estimators_refuse_in_words_of_python():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match="early_stopping: 'x' found, expected True or False"):
+        HeadClassifier(early_stopping="x").fit(X, y)
+    with pytest.raises(InputError, match="X: a masked array found"):
+        HeadClassifier().fit(np.ma.masked_array(X, X > 5), y)
+    with pytest.warns(UserWarning, match="it belongs to `head` mlp"):
+        fitted = HeadClassifier(hidden=7, epochs=2).fit(X, y)
+    with pytest.raises(InputError, match="y: 9 found, expected one of the 3 classes"):
+        fitted.score_topk(X, y * 9, k=1)
+    with pytest.raises(InputError, match=r"y: shape \(3,\) found, expected \(150,\)"):
+        fitted.score_topk(X, y[:3], k=1)

@@ -136,3 +136,9 @@ def test_a_subset_of_other_classes(classes):
 def test_logits_of_another_shape(shape):
     with pytest.raises(InputError, match=r"logits: shape .* expected \(2, 5\)"):
         Scorer(5).add(np.zeros(shape, dtype=np.float32), np.array([0, 1]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bool, str])
+def test_labels_that_are_no_whole_numbers(dtype):
+    with pytest.raises(InputError, match=r"labels: .* found, expected whole numbers"):
+        Scorer(3).add(np.zeros((2, 3), np.float32), np.array([0, 1]).astype(dtype))

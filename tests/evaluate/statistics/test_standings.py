@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from statsmodels.stats.multitest import multipletests
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.statistics import holm, paired_difference, significance, standings
 
 
@@ -120,3 +121,8 @@ def test_all_pairs(table):
     np.testing.assert_allclose(found[above], multipletests(raw, method="holm")[1])
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_array_equal(np.diag(found), 1)
+
+
+def test_classifiers_of_other_rows_are_refused():
+    with pytest.raises(InputError, match="correct: 5 rows of b found, expected 4 as of a"):
+        standings({"a": np.ones(4, bool), "b": np.ones(5, bool)})

@@ -139,6 +139,25 @@ def test_a_damaged_checkpoint_says_so(unfinished):
         train(features, out=out, **settings)
 
 
+@pytest.mark.parametrize("part", ["epochs", "best_state"])
+def test_a_checkpoint_of_nan_is_refused(unfinished, part):
+    features, out, settings = unfinished
+    path = out.with_name("run.partial") / CHECKPOINT
+    found = torch.load(path, weights_only=True)
+
+    def spoil(values):
+        for value in values.values() if isinstance(values, dict) else values:
+            if isinstance(value, dict | list):
+                spoil(value)
+            elif isinstance(value, torch.Tensor) and value.is_floating_point():
+                value.fill_(float("nan"))
+
+    spoil(found["state"][part])
+    torch.save(found, path)
+    with pytest.raises(InputError, match=r"checkpoint\.pt: damaged \(NaN or infinite weights\).*overwrite"):
+        train(features, out=out, **settings)
+
+
 def test_a_checkpoint_that_would_run_code_is_refused(unfinished, tmp_path):
     features, out, settings = unfinished
 

@@ -127,7 +127,8 @@ def array_of(name: str, values: Any) -> Array:
     """Lists, arrays and what else numpy takes for one.
 
     Raises:
-        InputError: None, a masked array, rows of several lengths, or text among numbers, which numpy would take for text.
+        InputError: None, a masked array, rows of several lengths, or text among numbers, which numpy would take for
+            text.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(

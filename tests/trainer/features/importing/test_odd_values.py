@@ -95,3 +95,11 @@ def test_a_set_of_zeros_is_a_problem():
 def test_half_a_character_beside_the_rows(role):
     with pytest.raises(InputError, match=f"{role} has text that UTF-8 cannot write"):
         FeatureSet.from_arrays(ROWS, LABELS, **{role: [f"r{row // 2}\ud800" for row in range(60)]})
+
+
+@pytest.mark.parametrize("name", ["features", "labels", "ids", "groups"])
+def test_masked_arrays_are_refused(name):
+    given = {"features": np.ones((8, 3)), "labels": np.arange(8) % 2, "ids": np.arange(8), "groups": np.arange(8)}
+    given[name] = np.ma.masked_array(given[name], mask=False)
+    with pytest.raises(InputError, match=f"{name}: a masked array found, .*leave those rows out and pass .data"):
+        FeatureSet.from_arrays(**given)
