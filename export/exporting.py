@@ -19,7 +19,7 @@ from .classifier import Classifier
 from .formats.extensions import extensions
 from .formats.formats import open_model
 from .formats.registry import FORMATS
-from .labels import check_labels
+from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
 from .precision.gates import unseen_drop
@@ -157,7 +157,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
         if metadata.resize and isinstance(held_out, HeldOutImages):
             manifest["resize"] = compare_with_pil(module, held_out, options).to_dict()
         write_labels(list(metadata.labels), folder / LABELS)
-        write_json(folder / PARITY, parity_record(evidence))
+        write_json(folder / PARITY, parity_record(evidence, manifest))
         (folder / CARD).write_text(model_card(out.name, manifest, metadata, evidence.proofs), encoding="utf-8")
         shutil.rmtree(folder / FULL, ignore_errors=True)
         manifest["files"] = file_hashes(folder)
@@ -167,8 +167,10 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
 
 def _metadata(run: Run, options: ExportOptions) -> Metadata:
     backbone = run.record["backbone"]
+    labels = check_labels(run.class_names, run.head.num_classes, str(run.path))
     return Metadata(
-        labels=check_labels(run.class_names, run.head.num_classes, str(run.path)),
+        labels=labels,
+        descriptions=describe(labels),
         input_format=FEATURES if options.head_only else options.input_format,
         preprocessing=backbone and Preprocessing.from_dict(backbone["preprocessing"]),
         backbone=identity(backbone, run.head.in_features),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -70,6 +70,7 @@ class Metadata:
         resize: Resize and crop are inside the file, which takes images of any size.
         precision: What the file computes in: ``fp32``, ``fp16``, ``int8`` or ``int8-dynamic``.
         version: The headsmith that wrote the file.
+        descriptions: What each label means; ``None`` is what `describe` says, and in files from before they said it.
     """
 
     labels: tuple[str, ...]
@@ -81,6 +82,7 @@ class Metadata:
     resize: bool = False
     precision: str = FP32
     version: str = __version__
+    descriptions: dict[str, str] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         known = (*PIXEL_FORMATS, FEATURES)
@@ -162,7 +164,7 @@ class Metadata:
             str(self.backbone["weights_sha256"] or ""),
             self.feature_set,
             self.head,
-            json.dumps(describe(self.labels), ensure_ascii=False),
+            json.dumps(self.descriptions or describe(self.labels), ensure_ascii=False),
             str(self.resize),
             self.precision,
         )
@@ -184,7 +186,8 @@ class Metadata:
                 f"{where}: no headsmith metadata (labels, preprocessing); a recipe is never guessed, export it again"
             )
         try:
-            recipe = parse_json(values["preprocessing"])
+            recipe, said = parse_json(values["preprocessing"]), values.get("label_descriptions")
+            about = f"{where}: label_descriptions"
             found = cls(
                 labels=structured(parse_json(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
                 input_format=values["input_format"],
@@ -195,11 +198,18 @@ class Metadata:
                 resize=values.get("resize") == "True",
                 precision=values.get("precision") or FP32,  # as above
                 version=values["headsmith_version"],
+                descriptions=None
+                if said is None
+                else structured(parse_json(said), dict[str, str], about, advice=AGAIN),
             )
         except InputError:
             raise
-        except (KeyError, ValueError) as error:
-            raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error!r})") from None
+        except KeyError as error:
+            raise InputError(
+                f"{where}: headsmith metadata is incomplete or damaged ({error} is missing); {AGAIN}"
+            ) from None
+        except ValueError as error:
+            raise InputError(f"{where}: headsmith metadata is incomplete or damaged ({error}); {AGAIN}") from None
         check_labels(found.labels, len(found.labels), where)
         expected = found._hashes()
         for key in expected:

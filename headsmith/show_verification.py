@@ -23,7 +23,7 @@ def show_verification(found: "Verification", as_json: bool) -> None:
             name,
             found.settings[name]["provider"].removesuffix("ExecutionProvider").lower(),
             f"{report.n:,}",
-            f"{report.max_abs_difference:.1e}",
+            "NaN or infinite" if report.not_finite else f"{report.worst:.1e}",
             f"{report.allowed_difference:.1e}",
             str(report.flipped),
             "[green]as exported[/]" if report.passed else "[red]different[/]",

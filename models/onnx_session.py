@@ -1,6 +1,7 @@
 """Open an ONNX file under onnxruntime, on the provider that was asked for or not at all."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import onnxruntime
 
 from ..core.environment import versions
-from ..core.errors import DamagedFileError, ProviderError
+from ..core.errors import DamagedFileError, InputError, ProviderError
 
 PROVIDERS = {
     "cpu": ("CPUExecutionProvider", {}),
@@ -66,7 +67,7 @@ def open_session(
     _require(kind, option)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
-    settings.log_severity_level = 3
+    settings.log_severity_level = 4  # what goes wrong is raised, and told once
     settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     if data_folder is not None:
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
@@ -105,7 +106,15 @@ def session_settings(session: onnxruntime.InferenceSession, provider: str, threa
 def short_reason(error: Exception) -> str:
     """What onnxruntime says, on one line and without the place in its own source."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
-    return re.sub(r"/onnxruntime_src/.*\) (?=\w)", "", text)[:200]
+    text = re.sub(r"/onnxruntime_src/.*\)(?: const)?(?: \[with [^\]]*\])? (?=\w)", "", text)
+    return textwrap.shorten(text, 200, placeholder=" ...")
+
+
+def innermost(error: Exception) -> str:
+    """The same of what the session raised, where ``error`` was made of that and names the file already."""
+    while isinstance(error, InputError) and isinstance(error.__context__, SessionErrors):
+        error = error.__context__
+    return short_reason(error)
 
 
 def _cannot_open(error: Exception) -> str:

@@ -17,6 +17,7 @@ from ..proof.proof import Proof
 from ..proof.stated import input_shape
 from ..temperature import Calibration
 from .bundle import FORMAT, FORMAT_VERSION
+from .recorded import FIELD, field_hashes
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,11 @@ def _placeless(gate: dict[str, Any]) -> dict[str, Any]:
     return gate | {key: portable(gate[key]) for key in ("data",) if key in gate}
 
 
-def parity_record(evidence: Evidence) -> dict[str, Any]:
-    """What ``parity.json`` holds: every comparison, the float32 file's too where a lower precision took its place."""
+def parity_record(evidence: Evidence, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``parity.json`` holds: every comparison, the float32 file's too where a lower precision took its place.
+
+    And a hash of each field of the manifest, which no other file vouches for.
+    """
     held_out, gate = evidence.held_out, evidence.gate
     compared = {**evidence.proofs, **evidence.replaced}
     return {
@@ -114,6 +118,7 @@ def parity_record(evidence: Evidence) -> dict[str, Any]:
             for file, proof in compared.items()
         },
         "precision": gate and _placeless(gate.to_dict()),
+        FIELD: field_hashes(manifest),
     }
 
 

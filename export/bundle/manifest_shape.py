@@ -1,7 +1,7 @@
 """Is a ``manifest.json`` that somebody hands over what `headsmith.export.bundle.manifest` writes?"""
 
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import cattrs
 
@@ -10,18 +10,26 @@ from ...core.files import sha256_json
 
 
 class _Input(TypedDict):
+    """What is ``Any`` is compared with the files themselves, see `headsmith.export.proof.stated`."""
+
+    name: Any
     format: str
+    dtype: Any
+    shape: Any
     resize: bool
 
 
 class _Head(TypedDict):
+    kind: Any
     num_classes: int
     sha256: str
 
 
 class _Measured(TypedDict):
     tolerance: float
+    allowed_difference: NotRequired[float]
     max_abs_difference: float
+    share: NotRequired[float | None]
 
 
 class _File(TypedDict):
@@ -33,14 +41,20 @@ class _Manifest(TypedDict):
     """What is read of a manifest later; it may hold more."""
 
     labels: list[str]
+    labels_sha256: str
     preprocessing: dict[str, Any] | None
     preprocessing_sha256: str
     input: _Input
+    outputs: Any
+    k: Any
     parameters: int
+    backbone: dict[str, Any] | None
     head: _Head
     training: dict[str, Any]
     features: dict[str, Any]
     results: dict[str, Any]
+    held_out: dict[str, Any]
+    accuracy: dict[str, dict[str, Any]]
     parity: dict[str, _Measured]
     versions: dict[str, str]
     files: dict[str, _File]

@@ -58,6 +58,8 @@ class ParityReport:
         equal_top1: Inputs with the same best class.
         equal_topk: Inputs with the same set of k best classes.
         batches: By batch size (1, 2, 7, and those of the comparison itself), the largest difference of a logit.
+        share: The largest difference that passes as a share of the largest logit; ``None`` where somebody asked for a
+            tolerance.
         inconsistent: Inputs whose top-k, scores or probabilities do not follow from the file's own logits and the rule
             for ties; an input counts at every batch size at which it was run.
         not_finite: Inputs with NaN or infinity in any output of either, counted likewise.
@@ -79,6 +81,7 @@ class ParityReport:
     equal_top1: int
     equal_topk: int
     batches: dict[int, float]
+    share: float | None
     inconsistent: int
     not_finite: int
     shapes: tuple[str, ...]
@@ -132,6 +135,7 @@ class ParityReport:
             "exact": self.exact,
             "tolerance": self.tolerance,
             "allowed_difference": self.allowed_difference,
+            "share": self.share,
             "max_abs_difference": self.max_abs_difference,
             "mean_abs_difference": self.mean_abs_difference,
             "top1_equal": self.equal_top1 / self.n,
@@ -235,6 +239,7 @@ class Parity:
             equal_top1=self._equal_top1,
             equal_topk=self._equal_topk,
             batches=self._batches,
+            share=self._share,
             inconsistent=self._inconsistent,
             not_finite=self._not_finite,
             shapes=tuple(self._shapes),

@@ -96,7 +96,7 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
             rounded = {one.name: answers[one.name] for one in measured if not one.exact}
             recorder.add(batch, {PYTHON: reference.logits} | rounded)
             if batch is first:
-                recorder.add_made_up(*_try_made_up(module, batch.inputs, measured))
+                recorder.add_made_up(*_try_made_up(module, batch.inputs, measured, size))
             advance(len(batch.ids))
     proofs = {one.name: one.proof(len(metadata.labels)) for one in measured}
     for proof in proofs.values():
@@ -135,8 +135,10 @@ class _Measured:
         return Proof(self.parity.report(), top1, top_k(found, 5, num_classes), self.model.settings)
 
 
-def _try_made_up(module: PythonModule, real: Array, measured: Iterable[_Measured]) -> tuple[Array, dict[str, Array]]:
-    """Try every size of batch, on real inputs and made-up ones, and equal logits.
+def _try_made_up(
+    module: PythonModule, real: Array, measured: Iterable[_Measured], size: int
+) -> tuple[Array, dict[str, Array]]:
+    """Try every size of batch, ``size`` where the real inputs are fewer, on real and made-up ones; and equal logits.
 
     Returns:
         The inputs whose answers are finite, and the logits by who answered, as `Recorder.add` takes them.
@@ -146,7 +148,7 @@ def _try_made_up(module: PythonModule, real: Array, measured: Iterable[_Measured
     reference = python_outputs(*module, inputs)
     logits = {PYTHON: reference.logits}
     for one in measured:
-        for rows in batches_of(one.model, len(inputs)):
+        for rows in batches_of(one.model, len(inputs), size if len(real) < size else 1):
             one.add_batch_size(inputs[rows], reference.rows(rows))
         if not one.exact:
             logits[one.name] = np.concatenate([run_file(one.name, one.model, row[None]).logits for row in inputs])

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 from scipy.special import softmax
 
-from ...models.onnx_session import SessionErrors, short_reason
+from ...models.onnx_session import SessionErrors, innermost
 from ..classifier import TOP_K
 from ..errors import ParityError
 from ..metadata import Metadata
@@ -26,13 +26,17 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
     try:
         return model.run(inputs)
     except SessionErrors as error:
-        raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({short_reason(error)})") from None
+        raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({innermost(error)})") from None
 
 
-def batches_of(model: Model, count: int) -> Iterator[Array]:
-    """Which of so many inputs to run at once: each alone, then `BATCH_SIZES` of them, which a decoder does not take."""
+def batches_of(model: Model, count: int, most: int = 1) -> Iterator[Array]:
+    """Which of so many inputs to run at once: each alone; then `BATCH_SIZES` of them, which a decoder does not take.
+
+    And ``most``, again and again the same ones, where that is more than there are.
+    """
     yield from np.arange(count)[:, None]
-    for size in BATCH_SIZES if not model.metadata.encoded else ():
+    further = (most,) if most > count and most not in (1, *BATCH_SIZES) else ()
+    for size in (*BATCH_SIZES, *further) if not model.metadata.encoded else ():
         yield np.arange(size) % count
 
 
@@ -40,6 +44,8 @@ def check_metadata(models: Mapping[str, Model], metadata: Metadata) -> None:
     """Raise a `ParityError` for a file that says something else of itself, its precision and its writer aside."""
     for name, model in models.items():
         own = replace(model.metadata, precision=metadata.precision, version=metadata.version)
+        if None in (own.descriptions, metadata.descriptions):
+            own = replace(own, descriptions=metadata.descriptions)
         wrong = [field.name for field in fields(own) if getattr(own, field.name) != getattr(metadata, field.name)]
         if wrong:
             raise ParityError(
@@ -57,7 +63,7 @@ def try_ties(name: str, model: Model, parity: Parity) -> None:
     try:
         found = model.ranked(logits)
     except SessionErrors as error:
-        raise ParityError(f"{name}: its top-k does not follow from its logits alone ({short_reason(error)})") from None
+        raise ParityError(f"{name}: its top-k does not follow from its logits alone ({innermost(error)})") from None
     if found is not None:
         parity.add_own(found)
 

@@ -45,10 +45,13 @@ def check_stated(manifest: Mapping[str, Any], model: Model, inputs: Array, found
         "input.dtype": "float16" if half else str(declared.dtype),
         "input.shape": input_shape(model.metadata, declared.shape[1:]),
         "head.kind": model.metadata.head,
+        "labels_sha256": model.metadata.labels_sha256,
+        "backbone.weights_sha256": model.metadata.backbone["weights_sha256"],
+        "features.fingerprint": model.metadata.feature_set,
     }
     for field, expected in own.items():
         outer, _, inner = field.partition(".")
-        part: Any = manifest if not inner else manifest[outer]
+        part: Any = manifest if not inner else manifest[outer] or {}
         stated = part.get(inner or outer, expected)
         if field == "outputs" and not model.probabilities:
             stated = [name for name in stated if name != "probabilities"]

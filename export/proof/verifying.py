@@ -13,6 +13,7 @@ from ...core.environment import versions
 from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
+from ..bundle.recorded import check_fields, check_listed
 from ..errors import ParityError
 from ..metadata import Metadata
 from ..options import FP32
@@ -21,14 +22,15 @@ from .held_out import Batch, HeldOut, held_out_features, held_out_images
 from .made_up import made_up_inputs
 from .parity import Parity, ParityReport
 from .reference import Reference, digest
+from .rounding import MOST
 from .running import answer_to, batches_of, check_metadata, run_file, try_ties
 from .stated import check_stated
 
-# Shares c of the largest logit: what no float32 file may differ by, and no file in lower precision from itself. A class
-# that leads by more than 2 c of the largest logit stays first then, whatever a manifest that was edited allows. What
-# float32 needs is 1e-3 at most (`rounding.MOST`), which is 2 u = 2**-10, one layer's rounding in TF32; ten times that
-# keeps a `tolerance` which somebody asked for. In lower precision the measured noise bounds it first.
-MOST, MOST_LOWER = 1e-2, 0.25
+# Shares c of the largest logit: what no float32 file may differ by where somebody asked for a tolerance, and no file in
+# lower precision from itself. A class that leads by more than 2 c of the largest logit stays first then, whatever a
+# bundle allows. Where nobody asked, `rounding.MOST` bounds float32: 1e-3, about 2 u = 2**-10, one layer's rounding in
+# TF32. In lower precision the measured noise bounds it first.
+MOST_ASKED, MOST_LOWER = 1e-2, 0.25
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ def verify(
     if batch_size < 1:
         raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    check_listed(bundle)
     reference = Reference.load(bundle.path)
     models = {
         name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
@@ -127,7 +130,7 @@ def verify(
             expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
             one = batch.inputs[same[:1]]
             check_stated(bundle.manifest, model, one, run_file(name, model, one))
-            _compare(name, parities[name], ids, expected, batch.inputs[same], model)
+            _compare(name, parities[name], ids, expected, batch.inputs[same], model, batch_size)
         compared += len(same)
     for name, model in models.items():
         for values, logits in zip(reference.made_up, reference.made_up_logits(name), strict=True):
@@ -142,6 +145,7 @@ def verify(
             f"{where}: has none of the {len(reference.ids)} inputs whose answers the bundle carries, or only with "
             "other pixels; name the held-out images of the export with --data, or leave it out"
         )
+    check_fields(bundle)  # last: what files themselves say of a field is told above
     return Verification(
         bundle=bundle.source,
         data=where,
@@ -157,11 +161,12 @@ def _parity(name: str, model: Model, exported: dict[str, Any], largest: float) -
     """With the limits of the export, but never wider ones than any export needs: a manifest can be edited."""
     labels = model.metadata.labels
     if model.metadata.precision == FP32:
-        most = MOST * max(1.0, largest)
         tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
         allowed = tolerance * max(1.0, largest) if allowed is None else allowed
+        asked = exported.get("share") is None  # as in bundles from before it was written
+        most = MOST_ASKED * max(1.0, largest) if asked else MOST * largest
         against = "the Python module at the export"
-        return Parity(name, labels, min(tolerance, most), allowed=min(allowed, most), against=against)
+        return Parity(name, labels, min(tolerance, 2 * most), allowed=min(allowed, most), against=against)
     noise = min(exported["max_abs_difference"], MOST_LOWER * largest)
     return Parity(name, labels, noise, allowed=noise, against="it did at the export")
 
@@ -191,10 +196,12 @@ def _inputs(
     yield from held_out.batches(batch_size)
 
 
-def _compare(name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model) -> None:
+def _compare(
+    name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model, batch_size: int
+) -> None:
     parity.add(ids, expected, run_file(name, model, inputs))
     if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
         other = made_up_inputs(inputs)[:1]
         inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
-    for rows in batches_of(model, len(inputs)):
+    for rows in batches_of(model, len(inputs), model.metadata.batch_size(batch_size)):
         parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))

@@ -142,7 +142,7 @@ def at_batch(graph, value, size, otherwise):
 
 
 for output in OUTPUTS:
-    for size in (1, 2):
+    for size in (1, 2, 64):
         DAMAGES[f"{output} NaN at batch {size} alone"] = lambda graph, output=output, size=size: at_batch(
             graph, output, size, lambda _: ([], constant(graph, np.float32(np.nan)))
         )

@@ -1,0 +1,67 @@
+"""Is a bundle what its export wrote: no field of its manifest edited, no model file beside those that it lists?"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import DamagedFileError
+from ...core.files import read_json
+from .bundle import MANIFEST, PARITY, Bundle
+
+AGAIN = "export it again"
+FIELD = "manifest"
+# What a runtime may be given, or a file of weights beside it.
+SUFFIXES = (".onnx", ".data", ".ts", ".pt2", ".safetensors")
+
+
+def field_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of each field of a manifest as JSON, that of the hashes of its files aside, in hexadecimal."""
+    fields = json.loads(json.dumps(dict(manifest)))
+    texts = {key: json.dumps(value, sort_keys=True) for key, value in fields.items() if key != "files"}
+    return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in texts.items()}
+
+
+def check_listed(bundle: Bundle) -> None:
+    """Compare the model files in a bundle's folder with those that its manifest lists and has figures of.
+
+    Raises:
+        DamagedFileError: One is not listed, so that nobody vouches for it; or figures are missing, or of no file.
+    """
+    where, listed = bundle.path / MANIFEST, bundle.manifest["files"]
+    found = [*bundle.path.glob("*"), *bundle.path.glob("triton/**/*")]
+    beside = (path.relative_to(bundle.path).as_posix() for path in sorted(found) if path.suffix in SUFFIXES)
+    strange = next((name for name in beside if name not in listed), None)
+    if strange is not None:
+        raise DamagedFileError(
+            f"{bundle.path / strange}: lies in the bundle, but {MANIFEST} does not list it; take it out, or {AGAIN}"
+        )
+    models = set(bundle.model_files.values())
+    for key in ("parity", "accuracy"):
+        if other := models.symmetric_difference(bundle.manifest[key]):
+            raise DamagedFileError(
+                f"{where}: {key}: found {', '.join(bundle.manifest[key]) or 'nothing'}, expected the model files "
+                f"{', '.join(sorted(models))} ({min(other)} is in one of them alone); {AGAIN}"
+            )
+
+
+def check_fields(bundle: Bundle) -> None:
+    """Compare each field of a bundle's manifest with its hash in ``parity.json``; a bundle from before has none.
+
+    Raises:
+        DamagedFileError: A field is another one now, or ``parity.json`` is not listed.
+    """
+    where = bundle.path / MANIFEST
+    if PARITY not in bundle.manifest["files"]:
+        raise DamagedFileError(f"{where}: `files` says nothing of {PARITY}; {AGAIN}")
+    expected = read_json(bundle.path / PARITY).get(FIELD)
+    if expected is None:
+        return
+    found = field_hashes(bundle.manifest)
+    if not isinstance(expected, dict):
+        raise DamagedFileError(f"{bundle.path / PARITY}: {FIELD}: expected an object; {AGAIN}")
+    wrong = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
+    if wrong:
+        raise DamagedFileError(
+            f"{where}: {', '.join(wrong[:3])}: not what was exported, by the hash in {PARITY}: edited by hand? {AGAIN}"
+        )
