@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def load(source: str | Path) -> tuple[str, Any]:
             f"{source}: no such folder; name a folder of class folders, a `datasets` folder, or OWNER/NAME on the hub"
         )
     name = str(path.resolve()) if path.exists() else str(source)
-    with nullcontext("") if path.exists() else hub_access() as unreachable:
+    with _bars_for_terminals(), nullcontext("") if path.exists() else hub_access() as unreachable:
         try:
             return name, (_open_folder(path) if path.exists() else datasets.load_dataset(name)).with_format(None)
         except InputError:
@@ -114,6 +115,19 @@ def load(source: str | Path) -> tuple[str, Any]:
                 f"{source}: {where}not a data set that `datasets` can load ({reason}); check the name, or give a "
                 "folder of class folders"
             ) from error
+
+
+@contextmanager
+def _bars_for_terminals() -> Iterator[None]:
+    """Keep the progress bars of `datasets` out of files and pipes."""
+    off = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
+    if off:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if off:
+            datasets.enable_progress_bars()
 
 
 def _open_folder(path: Path) -> Any:
@@ -135,14 +149,20 @@ def _may_be_on_hub(source: str | Path) -> bool:
 def _image_column(features: Any, asked: str | None, name: str) -> str:
     if asked is not None:
         kind = _column(features, asked, "--image-column", name)
-        if isinstance(kind, datasets.Image) or getattr(kind, "dtype", None) in ("string", "binary"):
+        if _holds_images(kind) or getattr(kind, "dtype", None) in ("string", "binary"):
             return asked
         raise InputError(f"{name}: --image-column {asked} holds {kind}, expected images, encoded bytes or paths")
-    columns: list[str] = [column for column, kind in features.items() if isinstance(kind, datasets.Image)]
+    columns: list[str] = [column for column, kind in features.items() if _holds_images(kind)]
     if len(columns) == 1:
         return columns[0]
     found = f"image columns {listed(columns)}" if columns else f"no image column among {listed(list(features), 20)}"
     raise InputError(f"{name}: has {found}; say which one with --image-column")
+
+
+def _holds_images(kind: Any) -> bool:
+    """Whether a column is of images, or what `datasets` stores them as: parquet files of others may lack its notes."""
+    stored = isinstance(kind, Mapping) and {name: getattr(one, "dtype", None) for name, one in kind.items()}
+    return isinstance(kind, datasets.Image) or stored == {"bytes": "binary", "path": "string"}
 
 
 def _label_column(features: Any, asked: str | None, image: str, name: str) -> str:
@@ -222,6 +242,7 @@ def _content(images: dict[str, Any], sample_id: str, roots: list[Path]) -> Path 
 def _inside(name: str, sample_id: str, roots: list[Path]) -> Path:
     """The file that a row names, where it is in the data set's folder: a stranger's row may name any other."""
     path = Path(os.path.normpath(roots[0] / name))
-    if not any(path.is_relative_to(root) for root in roots):
+    place = path.resolve() if "\0" not in name else path  # where a link leads
+    if not any(path.is_relative_to(root) and place.is_relative_to(root.resolve()) for root in roots):
         raise UnreadableImage(f"{sample_id}: is {short(name)}, expected an image in {roots[0]}; move it there")
     return path

@@ -26,9 +26,9 @@ def list_folder(root: Path) -> Listing:
 
     Classes are ordered by name, as text (``10`` before ``2``), as torchvision does. Folders may be nested within a
     class and symbolic links are followed, but for those to folders that are listed already or hold the class, which are
-    told. Hidden files are skipped, and with a count files without an image suffix, named pipes, sockets and devices. A
-    link that leads nowhere is an image that cannot be read. Control characters in file names are kept, and made visible
-    where they are printed.
+    told. Hidden files are skipped, and with a count those that may be images, files without an image suffix, named
+    pipes, sockets and devices. A link that leads nowhere is an image that cannot be read. Control characters in file
+    names are kept, and made visible where they are printed.
 
     Raises:
         InputError: A folder that cannot be listed, no class folders, images outside of them, a class folder without an
@@ -185,6 +185,10 @@ class _Walk:
         self.entered.add(folder.resolve())
         for entry in _entries(folder):
             path = Path(entry.path)
+            if _is_hidden(entry.name):
+                if path.suffix.lower() in IMAGE_SUFFIXES and not _says(entry.is_dir):
+                    self.skipped[f"hidden {path.suffix.lower()}"] += 1
+                continue
             if _says(entry.is_dir):
                 if self._is_listed(path.resolve(), entry.is_symlink()):
                     self.links.append(path)
@@ -208,7 +212,7 @@ class _Walk:
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            return sorted((entry for entry in found if not _is_hidden(entry.name)), key=lambda entry: entry.name)
+            return sorted(found, key=lambda entry: entry.name)
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be listed ({error.strerror}); correct its permissions, or move it away"

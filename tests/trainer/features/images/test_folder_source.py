@@ -284,7 +284,7 @@ def test_what_is_no_file_is_skipped_and_never_waited_for(image_folder, caplog):
             *(f"dog/{name}.png" for name in ("lost", "a", "b")),
         }
         assert len(images.fingerprint) == 64
-    assert "skipped files that are not images by their suffix or kind: 3 special" in caplog.text
+    assert "skipped files that are not images by their suffix or kind: 3 special, 1 hidden .png" in caplog.text
     unreadable = {}
     for _ in image_batches(images, lambda image: np.asarray(image), 4, on_unreadable=unreadable.__setitem__):
         pass
@@ -314,3 +314,11 @@ def test_a_folder_that_may_not_be_listed_is_named(image_folder, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InputError, match=r"dog/more: cannot be listed \(Permission denied\)"):
         open_images(folder)
+
+
+def test_hidden_images_are_skipped_with_a_count(tmp_path, caplog):
+    for name in ("cat/0.png", "cat/.hidden.png", "cat/._mac.png", "cat/.notes"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    assert [path.name for path in images_under(tmp_path)] == ["0.png"]
+    assert caplog.text.rstrip().endswith("by their suffix or kind: 2 hidden .png")

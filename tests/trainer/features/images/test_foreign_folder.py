@@ -316,6 +316,37 @@ def test_a_tar_with_a_hole_of_a_terabyte(tmp_path):
     refused(tmp_path / "shop", r"test\.tar: says to hold 1,099,511,627,776 bytes")
 
 
+def test_parquet_of_images_without_the_notes_of_datasets(tmp_path):
+    """The layout that `datasets` gives images, struct<bytes: binary, path: string>, as others write it too."""
+    (tmp_path / "shop").mkdir()
+    rows = [{"bytes": PNG, "path": f"{row}.png"} for row in range(6)]
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    table = pa.table({"image": pa.array(rows, kind), "label": ["cat", "dog"] * 3})
+    pq.write_table(table, tmp_path / "shop" / "test.parquet")
+    found = open_images(tmp_path / "shop", splits=False)
+    assert (len(found), found.class_names, found.read(5).size) == (6, ["cat", "dog"], (8, 8))
+
+
+def test_a_link_out_of_the_folder_is_not_opened(tmp_path, capfd):
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    (tmp_path / "secret.png").write_bytes(PNG)
+    for row in range(4):
+        (folder / f"{row}.png").write_bytes(PNG)
+    (folder / "4.png").symlink_to(tmp_path / "secret.png")
+    (folder / "5.png").symlink_to(folder / "0.png")
+    rows = [json.dumps({"file_name": f"{row}.png", "label": "ab"[row % 2]}) for row in range(6)]
+    (folder / "metadata.jsonl").write_text("\n".join(rows))
+    found = open_images(folder)
+    assert "Generating" not in capfd.readouterr().err  # a bar of `datasets`, which is for terminals
+    for index, sample in enumerate(found.samples):
+        if sample.id == "train/4":
+            with pytest.raises(UnreadableImage, match="train/4: is .*expected an image in"):
+                found.read(index)
+        else:
+            assert found.read(index).size == (8, 8)
+
+
 def test_an_archive_beside_images_is_not_unpacked(tmp_path):
     folder = tmp_path / "flat"
     folder.mkdir()
