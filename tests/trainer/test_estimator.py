@@ -266,7 +266,7 @@ def test_what_estimators_refuse_in_words_of_python():
         HeadClassifier().fit(np.ma.masked_array(X, X > 5), y)
     with pytest.warns(UserWarning, match="it belongs to `head` mlp"):
         fitted = HeadClassifier(hidden=7, epochs=2).fit(X, y)
-    with pytest.raises(InputError, match="y: 9 found, expected one of the 3 classes"):
+    with pytest.raises(InputError, match="y: 9 found, which is none of the 3 classes"):
         fitted.score_topk(X, y * 9, k=1)
     with pytest.raises(InputError, match=r"y: shape \(3,\) found, expected \(150,\)"):
         fitted.score_topk(X, y[:3], k=1)

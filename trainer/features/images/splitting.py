@@ -64,8 +64,8 @@ def divide(
         if small.size:
             raise InputError(
                 f"{len(strata)} different ids or groups in {len(rows)} training rows, too few to carve "
-                f"{' and '.join(missing)} out of train: rows that share one stay together; choose another --id-column "
-                "or --group-column, or give the splits (val=FILE, test=FILE)"
+                f"{' and '.join(missing)} out of train: rows that share one stay together; choose other ids or "
+                "groups, or give every split yourself"
             )
     splits = given.copy()
     for place, split in enumerate(missing):
