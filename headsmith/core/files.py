@@ -85,6 +85,8 @@ def only_writer(out: Path, work: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
+        if not Path(lock.lock_file).exists():  # where no file can be made, such as in /proc
+            raise InputError(f"{out}: {out.parent} takes no files; choose another `out`") from None
         raise InputError(f"{out}: another {work} is writing it; wait for that, or choose another `out`") from None
     try:
         yield

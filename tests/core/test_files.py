@@ -1,13 +1,15 @@
 import errno
 import os
 import stat
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from headsmith.core.errors import InputError
-from headsmith.core.files import new_file, new_folder, read_json, sha256_file, write_json
+from headsmith.core.files import new_file, new_folder, only_writer, read_json, sha256_file, write_json
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -110,3 +112,9 @@ def test_json_that_readers_would_take_differently(tmp_path, text):
     with pytest.raises(InputError, match=r"x\.json: not valid JSON") as error:
         read_json(tmp_path / "x.json")
     assert ("'k' stands twice" in str(error.value)) == ('"k"' in text)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_folder_that_takes_no_files_is_not_called_busy():
+    with pytest.raises(InputError, match="/proc/x: /proc takes no files"), only_writer(Path("/proc/x"), "training"):
+        pytest.fail("nothing can be written there")
