@@ -15,10 +15,14 @@ FIELD = "manifest"
 SUFFIXES = (".onnx", ".data", ".ts", ".pt2", ".safetensors")
 
 
+# The hashes of the files, among them that of the file with these hashes; the date, in which two equal exports differ.
+_UNHASHED = ("files", "created")
+
+
 def field_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of each field of a manifest as JSON, that of the hashes of its files aside, in hexadecimal."""
+    """SHA-256 of each field of a manifest as JSON, in hexadecimal; of all but `_UNHASHED`."""
     fields = json.loads(json.dumps(dict(manifest)))
-    texts = {key: json.dumps(value, sort_keys=True) for key, value in fields.items() if key != "files"}
+    texts = {key: json.dumps(value, sort_keys=True) for key, value in fields.items() if key not in _UNHASHED}
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in texts.items()}
 
 
