@@ -11,11 +11,11 @@ import torch
 from PIL import Image
 
 from headsmith.core.cpus import usable_cpus
-from headsmith.evaluate.data import HeldOutData, open_data
-from headsmith.evaluate.measurement import measure
+from headsmith.evaluate.held_out import HeldOutData, open_data
+from headsmith.evaluate.measuring.measurement import measure
 from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.zoo import find_candidates, open_candidate
-from headsmith.export.proof.held_out import Batch
+from headsmith.export.parity.held_out import Batch
 from headsmith.export.runtime import Model
 from headsmith.trainer.features.images.batches import image_batches
 

@@ -1,4 +1,4 @@
-from .comparing import Comparison, compare
+from .comparison import Comparison, compare
 from .evaluation import evaluate_classifiers
 from .prediction import Prediction, predict
 from .report import write_report

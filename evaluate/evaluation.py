@@ -12,15 +12,15 @@ from ..export.bundle.bundle import MANIFEST, Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest_shape import check_manifest
 from ..export.formats.formats import checked_threads
-from .data import open_data, part_trained_on
-from .one_classifier import evaluate_one, is_timed
+from .held_out import open_data, part_trained_on
+from .measuring.one_classifier import evaluate_one, is_timed
+from .measuring.timing import CHEAP, THOROUGH, time_together
 from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import HeldOutRecord, Results, ResultsFolder, load_results
-from .timing import CHEAP, THOROUGH, time_together
 from .zoo import Candidate, find_candidates
+from .zoo.listing import expand
 from .zoo.manifest import Row
-from .zoo.rows import expand
 
 
 @typed

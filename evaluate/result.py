@@ -6,11 +6,11 @@ from typing import Any
 
 from huggingface_hub import repocard_data as hub
 
-from ..core.doubts import are_worthless
+from ..core.warnings import are_worthless
 from ..metrics.proportions import Share
+from .measuring.published import Flips, Verdict
+from .measuring.speed import Speed
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
-from .reference import Flips, Verdict
-from .speed import Speed
 
 
 @dataclass(frozen=True)

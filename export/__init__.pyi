@@ -5,9 +5,9 @@ from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
 from .formats.formats import open_model
-from .grafting import graft
-from .proof.parity import Flip, ParityReport
-from .proof.verifying import Verification, verify
+from .graft import graft
+from .parity.parity import Flip, ParityReport
+from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs
 
 __all__ = [

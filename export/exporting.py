@@ -22,15 +22,15 @@ from .formats.registry import FORMATS
 from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
+from .parity.held_out import HeldOut, HeldOutImages
+from .parity.module import PythonModule
+from .parity.proof import compare_features, prove
+from .parity.resizing import compare_with_pil
+from .parity.run_inputs import RunInputs
+from .parity.verification_data import REFERENCE
 from .precision.gates import unseen_drop
 from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
-from .proof.held_out import HeldOut, HeldOutImages
-from .proof.module import PythonModule
-from .proof.proof import compare_features, prove
-from .proof.reference import REFERENCE
-from .proof.resizing import compare_with_pil
-from .proof.run_inputs import RunInputs
-from .temperature import Calibration, Tempered, calibration_of
+from .temperature import Calibration, TemperatureScaled, calibration_of
 
 
 @typed
@@ -189,7 +189,7 @@ def _calibration(run: Run, inputs: RunInputs) -> Calibration:
 
 def _classifier(run: Run, calibration: Calibration | None, options: ExportOptions) -> Classifier:
     backbone = None if options.head_only else backbone_from_record(run.record["backbone"])
-    head = Tempered(run.head, calibration.temperature) if calibration else run.head
+    head = TemperatureScaled(run.head, calibration.temperature) if calibration else run.head
     return Classifier(head, backbone, options.input_format, resize=options.resize, probabilities=options.probabilities)
 
 

@@ -46,7 +46,7 @@ class Calibration:
     after: dict[str, Confidence]
 
 
-class Tempered(Head):
+class TemperatureScaled(Head):
     """A trained head whose logits are divided by a temperature; its folded form has that in its weights."""
 
     kind = "tempered"

@@ -9,7 +9,7 @@ from .core.terminal import escape
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:
-    from .evaluate.comparing import Comparison, Flip, Part, TopK
+    from .evaluate.comparison import Comparison, Flip, Part, TopK
     from .evaluate.statistics import PairedDifference
 
 ALPHA, LARGEST = 0.05, 5

@@ -16,8 +16,8 @@ from ..core.json_text import parse_json
 from ..core.structure import structured
 from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
-from .onnx_graph.cutting import IMAGES
 from .onnx_graph.layout import check_pixels, layout_of
+from .onnx_graph.truncation import IMAGES
 from .onnx_session import SessionErrors, open_session, short_reason
 from .preprocessing import Preprocessing
 from .recipe_file import read_recipe

@@ -9,12 +9,12 @@ from typing import Any, Self
 import yaml
 
 from ..core.arguments import typed
+from ..core.builtin_types import is_number, to_builtin
 from ..core.errors import InputError, near
 from ..core.files import new_file
 from ..core.printable import shown
 from ..core.settings import Bound, check_choices, documented, setting
 from .loss_methods import DISTRIBUTIONS, METHOD_DEFAULTS, METHODS, SOFTMAX_OVER, TOP1_MODES
-from .plain import is_number, plain
 from .settings_file import no_setting, read_settings
 
 # What a loss's rate (`loss_methods.py`, Adam's) is multiplied by (SGD on the glyph set: 0.1 to 0.3 were
@@ -194,7 +194,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            own = plain(value)
+            own = to_builtin(value)
             object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
             word = getattr(type(self), name)
             if isinstance(word, str) and not isinstance(own, str) and name != "select":

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..core.environment import pick_device
 from ..core.errors import InputError
 from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
-from .feature_size import column_size, rate_factor
+from .feature_scale import column_size, rate_factor
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
 _DEFAULT_RANKS = 5

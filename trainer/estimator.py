@@ -14,16 +14,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arguments import named
+from ..core.builtin_types import is_number, to_builtin
 from ..core.errors import InputError, with_keywords
 from ..core.printable import shown
 from ..core.settings import documented, with_settings
 from ..models.heads import Linear
 from .config import TrainConfig
 from .fitting import fit_heads
-from .plain import is_number, plain
+from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
-from .starting import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Start, start_head
-from .unread import in_vain
+from .unused_settings import unused_settings
 
 _ROWS = 8192
 
@@ -81,7 +81,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             InputError: Settings that do not fit the data, a single class, or a loss that becomes infinite or NaN.
         """
-        if not isinstance(plain(self.early_stopping), bool):
+        if not isinstance(to_builtin(self.early_stopping), bool):
             raise InputError(f"early_stopping: {shown(self.early_stopping)} found, expected True or False")
         for name, values in (("X", X), ("y", y)):
             if isinstance(values, np.ma.MaskedArray):
@@ -93,7 +93,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y holds one class, {self.classes_.tolist()[0]!r}, expected at least 2")
         random = check_random_state(self.random_state)
         rows, config = self._rows(features, labels, random), self._config(random)
-        for message in in_vain(config, _SHARED):
+        for message in unused_settings(config, _SHARED):
             warnings.warn(with_keywords(message), UserWarning, stacklevel=2)
         [fitted] = fit_heads(rows, len(self.classes_), [config], self._start(config))
         if fitted.diverged:
@@ -103,7 +103,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
-        share = plain(self.validation_fraction)
+        share = to_builtin(self.validation_fraction)
         if not is_number(share) or not 0 < share < 1:
             raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")
         held_out = np.zeros(len(labels), bool)
@@ -121,12 +121,12 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = {name: getattr(self, name) for name in _SHARED}
         return TrainConfig(**own, seed=random.randint(2**31 - 1))
 
-    def _start(self, config: TrainConfig) -> Start:
+    def _start(self, config: TrainConfig) -> Initialization:
         """The head before its first step; arrays say of no backbone, so that a run's is taken for theirs."""
         names, backbone, path = [str(name) for name in self.classes_], None, Path(config.start)
         if config.start not in (RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER) and path.exists():
             backbone = Run.load(path if path.is_dir() else path.parent).record["backbone"]
-        return start_head(config, self.n_features_in_, names, backbone)
+        return initialized_head(config, self.n_features_in_, names, backbone)
 
     @property
     def coef_(self) -> NDArray[np.float32]:
@@ -185,7 +185,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: ``k`` is below 1 or above the number of classes.
         """
         check_is_fitted(self)
-        if not is_number(plain(k)) or k not in range(1, len(self.classes_) + 1):
+        if not is_number(to_builtin(k)) or k not in range(1, len(self.classes_) + 1):
             raise InputError(f"k: {shown(k)} found, expected 1 to {len(self.classes_)}, the number of classes")
         order = np.argsort(-self._logits(X), axis=1, kind="stable")[:, :k]
         best: NDArray[Any] = self.classes_[order]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, NotRequired, Self, TypedDict
 
 from ..core.arguments import typed
-from ..core.doubts import are_worthless
 from ..core.errors import InputError
 from ..core.files import sha256_file
 from ..core.records import read_versioned
+from ..core.warnings import are_worthless
 from ..models.backbone_record import KnownBackbone
 from ..models.heads import Head, load_head
 from .config import TrainConfig

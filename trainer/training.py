@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..core.arguments import typed
+from ..core.distributed import Launch
 from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
-from .board import board
 from .config import TrainConfig
 from .criterion import criterion, resolve
-from .doubts import doubts_of
 from .features.feature_set import FeatureSet
-from .features.launch import Launch
 from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
+from .initialization import initialized_head
 from .presets import load_preset
 from .run import CONFIG, FORMAT, FORMAT_VERSION, HEAD, RECORD, Run
 from .settings_file import read_from, read_settings
-from .starting import start_head
-from .unread import refuse_unread
+from .tensorboard import board
+from .unused_settings import refuse_unread
+from .warnings import doubts_of
 
 
 class DivergedError(InputError):
@@ -74,10 +74,12 @@ def train(
     with read_from(config, read.keys() - settings.keys()):
         chosen = _settings(preset, read, settings)
         resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
-        begun = start_head(chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"])
+        begun = initialized_head(
+            chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"]
+        )
         processes = join(chosen.device)
     out = Path(out)
-    if Launch.current().told_by_first(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
+    if Launch.current().broadcast(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
         return Run.load(out)
     with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
         [fitted] = fit_heads(
@@ -94,7 +96,7 @@ def train(
         )
         _check_finite(fitted)
         write = partial(write_run, out, feature_set, fitted, folder / METRICS)
-        Launch.current().told_by_first(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
+        Launch.current().broadcast(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
     return Run.load(out)
 
 
@@ -136,7 +138,7 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
             stack.enter_context(only_writer(out, "training"))
             folder.mkdir(exist_ok=True)
 
-        Launch.current().told_by_first(f"train {out}", begin)
+        Launch.current().broadcast(f"train {out}", begin)
         if processes.rank:
             yield folder
             return

@@ -3,11 +3,11 @@
 from ...metrics.calibration import Reliability, reliability
 from .agreement import Agreement, agreement
 from .classes import ClassTable, ConfusedPairs, class_table, confused_pairs
+from .multi_label import right_classes
 from .row_scores import RowScores, score_rows
 from .scorer import Scorer
 from .selective import Selective, selective
 from .summary import Summary, summarize, summarize_groups
-from .truth import right_classes
 
 __all__ = [
     "Agreement",

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...core.errors import InputError
+from .multi_label import best_of
 from .row_scores import Array, RowScores, score_rows
-from .truth import best_of
 
 
 class Scorer:

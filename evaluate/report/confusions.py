@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .measured import Measured
+from .ranked_models import Measured
 
 PAIRS, MISTAKES = 6, 4
 

@@ -9,10 +9,10 @@ from ..results import Results
 from .axis import axis
 from .class_differences import class_differences, packed
 from .confusions import Confusion, confusions
-from .measured import measured
 from .method import HEADINGS, method, setup
 from .pairs import pairs
 from .panels import panel
+from .ranked_models import measured
 from .ranking import Row, ranked
 from .thumbnails import EDGE, thumbnails
 from .tradeoff import HEIGHT, tradeoff

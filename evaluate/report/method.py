@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..results import Results
-from .measured import Measured
+from .ranked_models import Measured
 
 HASH = 16
 WARM_UP = "left out: before its clock starts, every model has answered a batch, whose time is the first run’s"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from ...metrics.proportions import Share
-from ..reference import Verdict
-from ..speed import Latency
+from ..measuring.published import Verdict
+from ..measuring.speed import Latency
 from ..statistics import Standing
-from .measured import Measured
+from .ranked_models import Measured
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Spread = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A classifier on the chart.
 
     Attributes:
@@ -53,7 +53,7 @@ class Label:
     """A name beside its point; ``anchor`` is SVG's ``text-anchor``, ``dx`` and ``dy`` are pixels."""
 
     text: str
-    point: Point
+    point: ChartPoint
     anchor: str
     dx: float
     dy: float
@@ -70,23 +70,23 @@ class Chart:
         labels: For each of `WIDTHS` the names that have room; those on the front come first.
     """
 
-    points: list[Point]
+    points: list[ChartPoint]
     costs: Axis
     accuracies: Axis
     labels: dict[str, list[Label]]
 
     @property
-    def front(self) -> list[Point]:
+    def front(self) -> list[ChartPoint]:
         """The points on the Pareto front, the cheapest first."""
         return [point for point in self.points if point.best]
 
     @property
-    def steps(self) -> list[Point]:
+    def steps(self) -> list[ChartPoint]:
         """What the line goes through: of the front the first of each accuracy, whose like cost as much as it does.
 
         None where the front is of one accuracy and has several points: these are equal, and there is nothing to draw.
         """
-        first: dict[float, Point] = {}
+        first: dict[float, ChartPoint] = {}
         for point in self.front:
             first.setdefault(point.accuracy.value, point)
         return list(first.values()) if len(first) > 1 or len(self.front) == 1 else []
@@ -111,7 +111,7 @@ def tradeoff(costs: dict[str, Spread], accuracies: dict[str, Share]) -> Chart | 
     names = sorted(costs, key=lambda name: (costs[name][0], -accuracies[name].value))
     spreads = np.array([costs[name] for name in names])
     best = pareto_front(spreads[:, 1], spreads[:, 2], np.array([accuracies[name].value for name in names]))
-    points = [Point(name, *costs[name], accuracies[name], bool(on)) for name, on in zip(names, best, strict=True)]
+    points = [ChartPoint(name, *costs[name], accuracies[name], bool(on)) for name, on in zip(names, best, strict=True)]
     ends = [end for point in points for end in (point.accuracy.low, point.accuracy.high)]
     chart = Chart(
         points,

@@ -23,7 +23,7 @@ from .table import read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data import HeldOutData
+    from ..held_out import HeldOutData
 
 TABLE, DATA, MODELS, RESULT, PREDICTIONS = "results.csv", "data.json", "models", "result.json", "predictions.parquet"
 LOCK, LOGITS = ".lock", "logits.npz"
@@ -39,7 +39,7 @@ class HeldOutRecord:
         fingerprint: SHA-256 of classes, ids, labels and contents.
         class_names: Its classes, in its order; the first labels of every result.
         n: Inputs, unreadable ones among them.
-        source: The keyword arguments of `headsmith.evaluate.data.open_data` that open it again.
+        source: The keyword arguments of `headsmith.evaluate.held_out.open_data` that open it again.
         notes: What was found while it was opened, such as images without a label.
     """
 
@@ -53,7 +53,7 @@ class HeldOutRecord:
 
 @dataclass(frozen=True)
 class _Source:
-    """The keyword arguments of `headsmith.evaluate.data.open_data`."""
+    """The keyword arguments of `headsmith.evaluate.held_out.open_data`."""
 
     data: str
     truth: str | None = None
@@ -159,7 +159,7 @@ class Results:
 
     @cached_property
     def _data(self) -> "HeldOutData":
-        from ..data import open_data
+        from ..held_out import open_data
 
         where = f"{self.path / DATA}: source"
         source = structured(self.data.source, _Source, where, advice="evaluate again into another folder")

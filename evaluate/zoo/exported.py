@@ -78,11 +78,13 @@ def library_classifier(source: str, checkpoint: str | Path | None = None) -> tup
     """
     network = load_backbone(source, checkpoint=checkpoint, whole=True)
     about = identity(network.record(), network.feature_dim)
-    metadata = Metadata(_labels(network, source), "float-nchw", network.preprocessing, about, "", head=Own.kind)
-    return Classifier(Own(network.feature_dim, network.feature_dim), network), metadata
+    metadata = Metadata(
+        _labels(network, source), "float-nchw", network.preprocessing, about, "", head=IdentityHead.kind
+    )
+    return Classifier(IdentityHead(network.feature_dim, network.feature_dim), network), metadata
 
 
-class Own(Head):
+class IdentityHead(Head):
     """In place of a head, for a network that gives logits."""
 
     kind = "own"

@@ -18,11 +18,11 @@ from ...models.class_names import ClassNames
 from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
+from .external_graph import describe_external
 from .failure import failure
-from .foreign import describe_foreign
+from .listing import expand, is_library
 from .manifest import Row, known_files
 from .names import columns
-from .rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")
 
@@ -120,7 +120,7 @@ def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     known = known_files().get(sha256_file(path)) if all(getattr(row, key) is None for key in SAID) else None
     if known is not None:
         row = replace(known, id=row.id, source=row.source, published=row.published or known.published)
-    foreign = describe_foreign(model, row, str(path))
+    foreign = describe_external(model, row, str(path))
     found = _build(row, path, foreign.names, foreign.preprocessing, model, foreign.setup)
     origin = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
     return replace(found, notes=(*origin, *foreign.setup.notes))

@@ -3,7 +3,7 @@
 from ...export.formats.formats import checked_threads, open_model
 from ...export.runtime import Model
 from .candidate import Candidate
-from .foreign_model import ForeignModel
+from .external_onnx import ExternalOnnxModel
 
 
 def open_candidate(candidate: Candidate, provider: str = "cpu", threads: int | None = None) -> Model:
@@ -23,4 +23,4 @@ def open_candidate(candidate: Candidate, provider: str = "cpu", threads: int | N
     """
     if candidate.setup is None:
         return open_model(candidate.path, provider=provider, threads=threads)
-    return ForeignModel(candidate, provider, checked_threads(provider, threads))
+    return ExternalOnnxModel(candidate, provider, checked_threads(provider, threads))

@@ -8,7 +8,7 @@ from ...core.errors import InputError
 from ...export.runtime import Array, Model
 from ...metrics.paired import paired_difference, smallest_difference
 from .candidate import Candidate
-from .foreign_model import ForeignModel
+from .external_onnx import ExternalOnnxModel
 from .setups import Crop, Setups, logits_of, other_orders, other_setups
 from .stored_answers import stored_doubts
 
@@ -43,7 +43,7 @@ def probe(
     logits = logits_of(lambda batch: model.run(batch).logits, pixels, size)
     best = _best(logits)
     doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
-    doubts += stored_doubts(model) if isinstance(model, ForeignModel) else ()
+    doubts += stored_doubts(model) if isinstance(model, ExternalOnnxModel) else ()
     setups = other_setups(candidate, model, pixels, crops or {}, size) if len(pixels) >= FEW else {}
     orders = other_orders(candidate.names)
     answers = {name: np.where(best < 0, -1, order[best]) for name, order in orders.items()}
@@ -100,7 +100,7 @@ def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Itera
     share, balance = (np.bincount(rows).max() / len(rows) for rows in (answers, labels))
     if share > DOMINANT and balance <= BALANCED:
         reach = np.abs(model.feed(pixels[:FIRST]).astype(np.float64)).max()
-        far = f", and its input reaches {reach:.0f}" if isinstance(model, ForeignModel) and reach > LARGE else ""
+        far = f", and its input reaches {reach:.0f}" if isinstance(model, ExternalOnnxModel) and reach > LARGE else ""
         yield f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"
 
 

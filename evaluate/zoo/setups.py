@@ -10,7 +10,7 @@ from ...export.runtime import Array, Model
 from ...models.class_names import ClassNames
 from ...models.preprocessing import CHANNEL_ORDERS, Preprocessing, Triple
 from .candidate import Candidate
-from .foreign_model import ForeignModel
+from .external_onnx import ExternalOnnxModel
 
 NORMALISATIONS: dict[str, tuple[float, Triple, Triple]] = {
     "ImageNet's mean and deviation": (1 / 255, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -59,7 +59,7 @@ def other_setups(candidate: Candidate, model: Model, pixels: Array, crops: Mappi
     runs: dict[str, Callable[[Array], Array]] = {
         "the channel order BGR": lambda rows: model.run(rows[..., ::-1]).logits
     }
-    if isinstance(model, ForeignModel) and candidate.preprocessing is not None:
+    if isinstance(model, ExternalOnnxModel) and candidate.preprocessing is not None:
         runs = {name: partial(_run, model, recipe) for name, recipe in _recipes(candidate.preprocessing, model)}
     found: Setups = {name: partial(_fed, run, pixels, size) for name, run in runs.items()}
     return found | {name: partial(_cropped, model, crop, size) for name, crop in crops.items()}
@@ -78,11 +78,11 @@ def _cropped(model: Model, crop: Crop, size: int, count: int) -> Array:
     return logits_of(lambda rows: model.run(rows).logits, crop(count), size)
 
 
-def _run(model: ForeignModel, recipe: Preprocessing, pixels: Array) -> Array:
+def _run(model: ExternalOnnxModel, recipe: Preprocessing, pixels: Array) -> Array:
     return model.answer(model.fed_by(recipe, pixels)).logits
 
 
-def _recipes(declared: Preprocessing, model: ForeignModel) -> Iterator[tuple[str, Preprocessing]]:
+def _recipes(declared: Preprocessing, model: ExternalOnnxModel) -> Iterator[tuple[str, Preprocessing]]:
     for order in CHANNEL_ORDERS:
         if order != declared.channel_order:
             mean, std = _reversed(declared.mean), _reversed(declared.std)

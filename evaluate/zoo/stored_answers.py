@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError
 from ...core.errors import DamagedFileError
 from ...export.runtime import Array
 from ...metrics.equality import difference
-from .foreign_model import ForeignModel
+from .external_onnx import ExternalOnnxModel
 
 TOLERANCE = 1e-3
 
 
-def stored_doubts(model: ForeignModel) -> Iterator[str]:
+def stored_doubts(model: ExternalOnnxModel) -> Iterator[str]:
     """Whether a file of one output answers as its authors stored it.
 
     The ONNX Model Zoo puts folders ``test_data_set_0`` with ``input_0.pb`` and ``output_0.pb`` beside a file: numbers

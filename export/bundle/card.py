@@ -8,7 +8,7 @@ from ...models.preprocessing import Preprocessing
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
 from ..metadata import Metadata
-from ..proof.proof import Proof
+from ..parity.proof import Proof
 from .card_precision import calibration_section, precision_section
 
 PIXELS = {

@@ -10,11 +10,11 @@ from ...core.environment import versions
 from ...core.files import sha256_file
 from ...trainer.run import Run
 from ..origin import features_origin, portable
+from ..parity.held_out import HeldOut
+from ..parity.module import PythonModule
+from ..parity.proof import Proof
+from ..parity.stated import input_shape
 from ..precision.gates import GateReport
-from ..proof.held_out import HeldOut
-from ..proof.module import PythonModule
-from ..proof.proof import Proof
-from ..proof.stated import input_shape
 from ..temperature import Calibration
 from .bundle import FORMAT, FORMAT_VERSION
 from .recorded import FIELD, field_hashes

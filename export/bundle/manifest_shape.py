@@ -10,7 +10,7 @@ from ...core.files import sha256_json
 
 
 class _Input(TypedDict):
-    """What is ``Any`` is compared with the files themselves, see `headsmith.export.proof.stated`."""
+    """What is ``Any`` is compared with the files themselves, see `headsmith.export.parity.stated`."""
 
     name: Any
     format: str

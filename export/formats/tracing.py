@@ -11,7 +11,7 @@ import torch
 from ..classifier import Classifier, Graph
 from ..errors import ExportError, UnsupportedOperatorError, cause
 from .older_forms import write_older_forms
-from .splicing import splice_backbone
+from .onnx_backbone_insertion import splice_backbone
 
 
 def traced_graph(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:

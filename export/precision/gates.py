@@ -14,8 +14,8 @@ from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
 from ..options import ExportOptions
-from ..proof.held_out import HeldOut
-from ..proof.parity import Parity, ParityReport
+from ..parity.held_out import HeldOut
+from ..parity.parity import Parity, ParityReport
 from ..runtime import Array, Model, Outputs
 
 

@@ -14,7 +14,7 @@ from onnxruntime.transformers.onnx_model import OnnxModel
 
 from ..runtime import Array
 from .calibration_feeds import Feeds
-from .network_part import network_part
+from .network_nodes import network_part
 
 LARGEST_HALF = float(np.finfo(np.float16).max)
 

@@ -9,7 +9,7 @@ from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
 from ..runtime import Array
 from .calibration_feeds import Feeds
-from .network_part import network_part
+from .network_nodes import network_part
 
 FLOAT_OPERATORS = ("GlobalAveragePool", "LayerNormalization", "Softmax")
 MATRIX_PRODUCTS = ["Gemm", "MatMul"]

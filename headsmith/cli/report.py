@@ -39,7 +39,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Say which of two models is better, where, by how much, and whether that is real."""
-    from ..evaluate.comparing import compare as run
+    from ..evaluate.comparison import compare as run
     from ..show_comparison import show_comparison
 
     show_comparison(run(first, second, results=results, out=out), json)

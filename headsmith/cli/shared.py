@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..core.doubts import STATUS
+from ..core.warnings import STATUS
 
 Bundle = Annotated[
     str, typer.Argument(help="Bundle that `headsmith export` made, or hf:USER/REPO on the Hugging Face hub.")

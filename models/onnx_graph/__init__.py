@@ -1,9 +1,9 @@
 """ONNX classifiers as graphs: read them, find their last layer, cut them before it."""
 
-from .cutting import cut
 from .interface import NOT_TENSORS, free_axes
 from .last_layer import LastLayer, find_last_layer
 from .reading import BESIDE, only_input, read_onnx, read_proto
+from .truncation import cut
 from .weights import affine_weights, data_folder, parameter_count
 
 __all__ = [

@@ -13,9 +13,9 @@ from ...core.errors import DamagedFileError, InputError
 from ...core.files import regular_file
 from ...core.printable import printable
 from .external import external_files
-from .inner import settle
 from .interface import NOT_TENSORS, free_axes, take_out_others
 from .last_layer import SPARSE
+from .nested_tensors import settle
 
 BESIDE, LONGEST = "beside", 200
 

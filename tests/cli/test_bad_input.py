@@ -171,7 +171,7 @@ def test_a_full_disk_is_named(embeddings, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("headsmith.trainer.features.storage.FileSink.append", full)
+    monkeypatch.setattr("headsmith.trainer.features.feature_writer.FileSink.append", full)
     said = refusal("import", embeddings, "--out", tmp_path / "out")
     assert said.startswith(
         f"headsmith: {tmp_path / 'out'}: No space left on device; make room and run the same command"
@@ -182,10 +182,10 @@ def test_a_full_disk_is_named(embeddings, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "step"),
     [
-        ("extract", "headsmith.trainer.features.extraction.filling.gather"),
+        ("extract", "headsmith.trainer.features.extract.shard_work.gather"),
         ("train", "headsmith.trainer.fitting.fit.label_ranks_of"),
         ("export", "headsmith.export.exporting.prove"),
-        ("evaluate", "headsmith.evaluate.one_classifier.measure"),
+        ("evaluate", "headsmith.evaluate.measuring.one_classifier.measure"),
     ],
 )
 def test_an_interrupt_in_mid_work_leaves_nothing(command, step, flags, tiny_run, tiny_bundle, tmp_path, monkeypatch):

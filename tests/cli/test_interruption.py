@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from headsmith.cli import app
 from headsmith.trainer import FeatureSet, train
 from headsmith.trainer import training as training_module
-from headsmith.trainer.features.extraction import filling
+from headsmith.trainer.features.extract import shard_work
 from headsmith.trainer.sweep import Sweep, sweep, sweeping
 
 runner = CliRunner()
@@ -31,7 +31,7 @@ def extraction(tiny_run, tiny_backbone, tmp_path):
 
 def interrupt_at(monkeypatch, call, number=signal.SIGINT):
     """Send this process a signal at one of the batches."""
-    gather, calls = filling.gather, []
+    gather, calls = shard_work.gather, []
 
     def counted(*arguments):
         calls.append(1)
@@ -39,7 +39,7 @@ def interrupt_at(monkeypatch, call, number=signal.SIGINT):
             os.kill(os.getpid(), number)
         return gather(*arguments)
 
-    monkeypatch.setattr(filling, "gather", counted)
+    monkeypatch.setattr(shard_work, "gather", counted)
     return calls
 
 

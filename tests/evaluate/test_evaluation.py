@@ -14,12 +14,12 @@ from sklearn.metrics import log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar
 
 import headsmith.evaluate.evaluation as evaluation
-import headsmith.evaluate.measurement as measurement
-import headsmith.evaluate.one_classifier as one_classifier
+import headsmith.evaluate.measuring.measurement as measurement
+import headsmith.evaluate.measuring.one_classifier as one_classifier
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results
+from headsmith.evaluate.measuring.timing import Effort
 from headsmith.evaluate.metrics import summarize
-from headsmith.evaluate.timing import Effort
 from headsmith.export import Bundle, export_classifier
 from headsmith.trainer import extract, train
 

@@ -13,8 +13,8 @@ from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
-from headsmith.evaluate.data import open_data
-from headsmith.evaluate.truth import class_names_of
+from headsmith.evaluate.held_out import open_data
+from headsmith.evaluate.truth_file import class_names_of
 from headsmith.trainer import FeatureSet
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from headsmith.core.errors import InputError
+from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
 from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder, load_results
-from headsmith.evaluate.speed import Latency, Speed
 
 NAMES = ["ant", "bee", "cow", "dog", "<b>emu</b>", "fox"]
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]

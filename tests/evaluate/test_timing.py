@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from headsmith.evaluate import evaluate_classifiers
-from headsmith.evaluate.busy import Watch, disturbance
-from headsmith.evaluate.memory import Growth
-from headsmith.evaluate.timing import ROUNDS, Effort, _in_turns
+from headsmith.evaluate.measuring.machine_load import Watch, disturbance
+from headsmith.evaluate.measuring.memory import Growth
+from headsmith.evaluate.measuring.timing import ROUNDS, Effort, _in_turns
 from headsmith.export import export_classifier
 
 

@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss
 
-from headsmith.export.temperature import Tempered, confidence, fit_temperature
+from headsmith.export.temperature import TemperatureScaled, confidence, fit_temperature
 from headsmith.models import build_head
 
 
@@ -78,7 +78,7 @@ def test_every_head_takes_it_into_its_weights(kind):
     for parameter in head.parameters():
         torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(0))
     features = torch.randn(32, 16, generator=torch.Generator().manual_seed(1))
-    tempered = Tempered(head, 2.5)
+    tempered = TemperatureScaled(head, 2.5)
     torch.testing.assert_close(tempered(features), head(features) / 2.5)
     torch.testing.assert_close(tempered.folded()(features), head(features) / 2.5, rtol=1e-4, atol=1e-4)
     assert (tempered.inner.weight == head.weight).all()

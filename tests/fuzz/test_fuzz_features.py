@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from headsmith.core.csv_file import read_csv
 from headsmith.core.text_file import read_lines
-from headsmith.evaluate.truth import class_names_of
+from headsmith.evaluate.truth_file import class_names_of
 from headsmith.models.recipe_file import read_recipe
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.config import TrainConfig

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from headsmith.trainer.accuracy import label_ranks
-from headsmith.trainer.accuracy_kernel import fused_label_ranks
+from headsmith.trainer.fitting.label_ranks import label_ranks
+from headsmith.trainer.fitting.label_ranks_kernel import fused_label_ranks
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (7, 1), (9, 13), (4, 1024), (3, 2050)])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.metrics import top_k_accuracy_score
 
-from headsmith.trainer.accuracy import label_ranks
+from headsmith.trainer.fitting.label_ranks import label_ranks
 
 few_values = st.sampled_from([-1.0, 0.0, 0.5, 2.0, float("inf"), float("-inf")])  # ties are the rule
 

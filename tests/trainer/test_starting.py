@@ -11,8 +11,8 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file, write_json
 from headsmith.models import backbone_classifier, build_head, load_backbone, save_head
 from headsmith.trainer import TrainConfig
+from headsmith.trainer.initialization import initialized_head
 from headsmith.trainer.run import CONFIG, FORMAT, HEAD, RECORD
-from headsmith.trainer.starting import start_head
 
 RECORD_A = {"spec": "a", "tap": "pooled", "weights_sha256": "a" * 64}
 
@@ -28,7 +28,7 @@ def classifier(lite0):
 
 
 def start(value, features, names, record, **settings):
-    return start_head(TrainConfig(start=str(value), **settings), features, names, record)
+    return initialized_head(TrainConfig(start=str(value), **settings), features, names, record)
 
 
 def test_zeros():

@@ -8,7 +8,7 @@ from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.presets import preset
-from headsmith.trainer.unread import refuse_unread
+from headsmith.trainer.unused_settings import refuse_unread
 
 LBFGS = {
     "dropout": 0.1,

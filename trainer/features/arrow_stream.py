@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...core.errors import InputError
 from ...core.files import regular_file
-from .bounds import check_memory, check_unpacked
+from .size_limits import check_memory, check_unpacked
 
 # Of the format with a table of contents, which stands at its end and is not needed: before it lies a stream.
 _MAGIC, _END = b"ARROW1\0\0", b"ARROW1"

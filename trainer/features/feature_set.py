@@ -179,9 +179,9 @@ class FeatureSet:
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Columns]]:
-    from .importing.importing import Maker  # which makes feature sets, so it imports this module
+    from .importing.importing import FeatureSetBuilder  # which makes feature sets, so it imports this module
 
-    found = Maker.of_files([path]).keep()
+    found = FeatureSetBuilder.of_files([path]).keep()
     return found.manifest, found.columns
 
 

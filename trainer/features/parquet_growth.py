@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .arrow_stream import BAD_ARROW, damaged
-from .bounds import MOST_TIMES, check_unpacked
 from .parquet_rows import ParquetRows
+from .size_limits import MOST_TIMES, check_unpacked
 
 
 def checked_parquet(path: Path) -> pa.Schema:

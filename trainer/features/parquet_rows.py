@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from ...core.files import regular_file
 from .arrow_stream import BAD_ARROW, damaged
-from .bounds import BLOCK_BYTES, check_unpacked
 from .parquet_footer import Chunk, read_footer
+from .size_limits import BLOCK_BYTES, check_unpacked
 
 _MOST_ROWS = 8192
 

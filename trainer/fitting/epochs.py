@@ -9,14 +9,14 @@ from torch import Tensor
 
 from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
-from ..feature_size import column_size
-from ..starting import OPTIONS, Start
-from .bank import Bank
+from ..feature_scale import column_size
+from ..initialization import OPTIONS, Initialization
+from .device_rows import WINDOW_BYTES, Rows
+from .head_bank import Bank
 from .lbfgs import Lbfgs
 from .optimizers import Optimizer, schedule
-from .order import Window, row_order, windows
 from .processes import Processes
-from .rows import WINDOW_BYTES, Rows
+from .row_order import Window, row_order, windows
 from .scoring import tf32
 from .steps import Steps
 
@@ -58,7 +58,7 @@ def epochs_for(
     labels: Tensor,
     num_classes: int,
     configs: Sequence[TrainConfig],
-    start: Start,
+    start: Initialization,
     processes: Processes,
 ) -> Epochs:
     """Build the bank, and what trains it.

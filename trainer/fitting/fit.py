@@ -17,12 +17,12 @@ from ...core.progress import progress
 from ...models.heads import Head
 from ..config import PER_HEAD, TrainConfig
 from ..criterion import resolve, selection_weights
-from ..starting import Start, start_head
-from .bank import Bank, loss_key
+from ..initialization import Initialization, initialized_head
 from .checkpoint import CHECKPOINT, Checkpoint
+from .device_rows import Rows, place
 from .epochs import Epochs, epochs_for
+from .head_bank import Bank, loss_key
 from .processes import Processes, join
-from .rows import Rows, place
 from .scoring import accuracies, hit_counts, label_ranks_of, tf32
 from .selection import Selection
 
@@ -48,7 +48,7 @@ class Fitted:
         diverged: Whether its loss stopped being finite.
         placement: Where the training features were, in words.
         device: What computed.
-        start: Where it started from, see `Start.record`.
+        start: Where it started from, see `Initialization.record`.
     """
 
     config: TrainConfig
@@ -70,7 +70,7 @@ def fit_heads(
     rows: Mapping[str, Split],
     num_classes: int,
     configs: Sequence[TrainConfig],
-    start: Start | None = None,
+    start: Initialization | None = None,
     *,
     folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
@@ -112,7 +112,7 @@ def fit_heads(
     _check_shared(configs)
     if start is None:
         names = [str(label) for label in range(num_classes)]
-        start = start_head(configs[0], rows["train"][0].shape[1], names, None)
+        start = initialized_head(configs[0], rows["train"][0].shape[1], names, None)
     places = sorted(range(len(configs)), key=lambda place: repr(loss_key(configs[place])))
     ordered = [configs[place] for place in places]
     joined = join(configs[0].device) if processes is None else processes
@@ -136,7 +136,9 @@ def _check_shared(configs: Sequence[TrainConfig]) -> None:
             raise InputError(f"{name}: {' and '.join(sorted(values))} found; heads of one bank share one value")
 
 
-def _identity(configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Start) -> dict[str, Any]:
+def _identity(
+    configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Initialization
+) -> dict[str, Any]:
     settings = [dataclasses.asdict(config) for config in configs]
     named = {name: [entry[name] for entry in settings] for name in settings[0]}
     return (
@@ -154,7 +156,7 @@ class Fit:
         rows: Mapping[str, Split],
         num_classes: int,
         configs: Sequence[TrainConfig],
-        start: Start,
+        start: Initialization,
         processes: Processes,
         memory: int | None,
         on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
-from .bank import Bank
+from .device_rows import Rows
+from .head_bank import Bank
 from .processes import Processes
-from .rows import Rows
 
 _BLOCK = 16384
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
-from .bank import Bank
+from .head_bank import Bank
 from .optimizers import Optimizer
-from .order import Window, epoch_generator
 from .processes import Processes
+from .row_order import Window, epoch_generator
 
 if TYPE_CHECKING:
     from .wide_linear import WideLinear

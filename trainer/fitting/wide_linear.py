@@ -11,9 +11,9 @@ from torch import Tensor
 from ...models.heads import Linear
 from ...models.heads.affine import column_sums
 from ..losses import TopKCrossEntropy
-from .bank import Bank
 from .fused_optimizer import FusedOptimizer
 from .gradients import gradient_of
+from .head_bank import Bank
 from .processes import Processes
 
 # Classes whose half-precision scores fill the 16 bytes to which fast products want rows aligned.

@@ -16,15 +16,15 @@ from ...core.yaml_file import read_yaml
 from ..config import TrainConfig
 from ..presets import Preset, load_preset
 from ..settings_file import no_setting, read_from
-from ..unread import without_unread
-from .values import HINTS, MOST_HEADS, values_of
+from ..unused_settings import without_unused
+from .grid_values import HINTS, MOST_HEADS, values_of
 
 COMMON = ("select", "device")
 SELECT = "top1"
 
 
 @dataclass(frozen=True)
-class Point:
+class Trial:
     """A head of a sweep.
 
     Attributes:
@@ -47,7 +47,7 @@ class Plan:
         where: The file, for messages.
     """
 
-    points: list[Point]
+    points: list[Trial]
     final_seeds: list[int]
     preset: Preset | None
     where: str
@@ -144,7 +144,7 @@ def _check_size(grids: list[dict[str, Any]], where: str) -> None:
         raise InputError(f"{where}: asks for {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
 
 
-def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Point]:
+def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Trial]:
     name = grid.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise InputError(f"{where}: name: {shown(name)} found, expected a word or a text")
@@ -168,7 +168,7 @@ def _seeds(name: str, given: Any, where: str) -> list[int]:
     return seeds
 
 
-def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Point:
+def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Trial:
     loss = settings.get("loss", TrainConfig.loss)
     with read_from(where, ("loss",)):
         base = preset.settings_of(loss) if preset is not None else {}
@@ -178,10 +178,10 @@ def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, wh
         config = TrainConfig(**(base | settings))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    return Point(name or loss, without_unread(config))
+    return Trial(name or loss, without_unused(config))
 
 
-def _check_common(points: list[Point], where: str) -> None:
+def _check_common(points: list[Trial], where: str) -> None:
     """One criterion and one device for all, so that heads can be compared."""
     for key in COMMON:
         found = list(dict.fromkeys(getattr(point.config, key) for point in points))
@@ -191,7 +191,7 @@ def _check_common(points: list[Point], where: str) -> None:
             )
 
 
-def check_criterion(points: Sequence[Point], where: str) -> None:
+def check_criterion(points: Sequence[Trial], where: str) -> None:
     """Refuse the criterion ``p_k`` where it is not the same for all heads.
 
     Args:

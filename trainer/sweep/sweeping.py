@@ -15,15 +15,15 @@ from ...core.files import check_free, new_folder, read_json
 from ..criterion import resolve
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
+from ..initialization import initialized_head
 from ..settings_file import read_from
-from ..starting import start_head
-from .banks import Trained, banks_of
-from .choosing import chosen_of, repeats, settings_of
-from .contest import hold_contest
-from .grid import Plan, Point, check_criterion, read_plan
-from .partial import Partial, is_finished, open_partial, partial_of, read_bank, write_bank
+from .bank_grouping import Trained, banks_of
+from .comparison import compare_on_test
+from .grid import Plan, Trial, check_criterion, read_plan
+from .model_selection import chosen_of, repeats, settings_of
+from .output_files import write_best, write_sweep
 from .result import RECORD, Sweep
-from .writing import write_best, write_sweep
+from .unfinished import Partial, is_finished, open_partial, partial_of, read_bank, write_bank
 
 
 @typed
@@ -79,7 +79,7 @@ def sweep(
         heads += _train(again, feature_set, partial, plan.where, first)
         settings = settings_of(heads)
         keys = [setting.key for setting in chosen]
-        contest = hold_contest(chosen_of([one for one in settings if one.key in keys]), feature_set)
+        contest = compare_on_test(chosen_of([one for one in settings if one.key in keys]), feature_set)
         with new_folder(out, replace=replace_one) as folder:
             write_best(folder, feature_set, contest)
             write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
@@ -94,7 +94,7 @@ def _was_cut(out: Path, request: str) -> bool:
     return read_json(out / RECORD).get("request") == request
 
 
-def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
+def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Trial]:
     """Every head once, with the settings that it will have on these features."""
     for split in ("train", "val"):
         if split not in feature_set.splits:
@@ -110,13 +110,13 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Point]:
     return list(dict.fromkeys(points))
 
 
-def _train(points: list[Point], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
+def _train(points: list[Trial], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
     """Train the banks that are not finished yet, the first of which has the number ``first``; errors name ``where``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
     names, backbone = feature_set.class_names, feature_set.manifest["backbone"]
     banks = banks_of(points, len(names), feature_set.feature_dim)
     with read_from(where, ("start",)):
-        starts = [start_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
+        starts = [initialized_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
     heads: list[Trained] = []
     for number, (bank, start) in enumerate(zip(banks, starts, strict=True), first):
         path = partial.path(bank, start.record)

@@ -11,16 +11,16 @@ from ...core.cells import cell
 from ...core.files import new_file
 from ...core.printable import printable
 from ..config import TrainConfig
-from ..unread import unread
-from .banks import Trained
-from .choosing import Setting
-from .contest import Contender, Contest, deviation
+from ..unused_settings import unread
+from .bank_grouping import Trained
+from .comparison import Group, SweepComparison, deviation
+from .model_selection import Setting
 
 ACCURACIES = ("top1", "top5", "score")
 FIELDS = tuple(field.name for field in dataclasses.fields(TrainConfig))
 
 
-def head_rows(heads: Sequence[Trained], contest: Contest) -> list[dict[str, Any]]:
+def head_rows(heads: Sequence[Trained], contest: SweepComparison) -> list[dict[str, Any]]:
     """A row for each head; test results only for the heads that validation chose."""
     tests = {one.file: contender.test_of(one) for contender in contest.contenders for one in contender.setting.heads}
     return [_head_row(number, head, tests.get(head.file, {})) for number, head in enumerate(heads)]
@@ -44,13 +44,13 @@ def _head_row(number: int, head: Trained, test: dict[str, Any]) -> dict[str, Any
     }
 
 
-def setting_rows(settings: Sequence[Setting], contest: Contest) -> list[dict[str, Any]]:
+def setting_rows(settings: Sequence[Setting], contest: SweepComparison) -> list[dict[str, Any]]:
     """A row for each setting, the best first: means and deviations over seeds."""
     chosen = {id(contender.setting): contender for contender in contest.contenders}
     return [_setting_row(setting, chosen.get(id(setting)), setting is contest.winner.setting) for setting in settings]
 
 
-def _setting_row(setting: Setting, contender: Contender | None, wins: bool) -> dict[str, Any]:
+def _setting_row(setting: Setting, contender: Group | None, wins: bool) -> dict[str, Any]:
     row = {
         "contender": setting.contender,
         **{name: value for name, value in _settings(setting.best.config).items() if name != "seed"},

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from headsmith.evaluate.measuring.published import judge
+from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import (
     class_table,
     confused_pairs,
@@ -14,10 +16,8 @@ from headsmith.evaluate.metrics import (
     summarize,
     summarize_groups,
 )
-from headsmith.evaluate.reference import judge
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
 from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder
-from headsmith.evaluate.speed import Latency, Speed
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def test_whole_networks_whatever_their_last_layer_is(source, monkeypatch):
     pixels = torch.randint(0, 256, (2, 3, *network.preprocessing.crop_size))
     with torch.inference_mode():
         images = Normalize(network.preprocessing)(pixels)
-        found = Classifier(exported.Own(1000, 1000), network)(pixels).logits
+        found = Classifier(exported.IdentityHead(1000, 1000), network)(pixels).logits
         torch.testing.assert_close(found, network.network(images))
     assert (network.tap, network.feature_dim) == ("logits", 1000)
     assert network.parameter_count == sum(weight.numel() for weight in network.network.parameters())

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
-from headsmith.evaluate import load_results, timing
+from headsmith.evaluate import load_results
+from headsmith.evaluate.measuring import timing
 from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
 from headsmith.evaluate.zoo.manifest import known_files
 from headsmith.models.recipe_file import recipe_of

@@ -8,7 +8,7 @@ from PIL import Image
 
 from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.evaluate import evaluate_classifiers
-from headsmith.evaluate.timing import Effort
+from headsmith.evaluate.measuring.timing import Effort
 from headsmith.evaluate.zoo import Candidate, Failed, open_candidate
 from headsmith.export.bundle.file_info import file_info
 from headsmith.export.formats.onnx_runtime import OnnxModel
@@ -92,7 +92,7 @@ def test_a_bad_file_ends_no_zoo(tmp_path, photos, recipe_file, labels_file, monk
             raise RecursionError("too deep\nfor this")
         return open_candidate(candidate, *options)
 
-    monkeypatch.setattr("headsmith.evaluate.one_classifier.open_candidate", failing)
+    monkeypatch.setattr("headsmith.evaluate.measuring.one_classifier.open_candidate", failing)
     said = {"preprocessing": recipe_file(**SMALL), "labels": labels_file(3)}
     results = evaluate_classifiers(zoo, data=photos, out=tmp_path / "results", threads=1, **said)
     assert [result.model for result in results] == ["b"]

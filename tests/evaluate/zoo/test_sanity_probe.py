@@ -9,8 +9,8 @@ from PIL import Image
 from scipy.stats import binomtest
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.data import open_data
-from headsmith.evaluate.sanity import probed
+from headsmith.evaluate.held_out import open_data
+from headsmith.evaluate.measuring.setup_check import probed
 from headsmith.evaluate.zoo import open_candidate, other_crops, power, probe
 from headsmith.evaluate.zoo.setups import NORMALISATIONS
 

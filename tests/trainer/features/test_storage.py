@@ -14,7 +14,7 @@ import pytest
 
 from headsmith.trainer import import_features, inspect_features
 from headsmith.trainer.features.columns import read_columns
-from headsmith.trainer.features.storage import split_file
+from headsmith.trainer.features.feature_writer import split_file
 
 
 @contextmanager

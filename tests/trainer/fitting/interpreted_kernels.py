@@ -14,9 +14,9 @@ from headsmith.models.heads import build_head
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion, resolve
 from headsmith.trainer.fitting import wide_linear
-from headsmith.trainer.fitting.bank import Bank
 from headsmith.trainer.fitting.fused_optimizer import FusedOptimizer
 from headsmith.trainer.fitting.gather_kernel import Programs, fetch_rows
+from headsmith.trainer.fitting.head_bank import Bank
 from headsmith.trainer.fitting.optimizers import Optimizer
 from headsmith.trainer.fitting.processes import Processes
 

@@ -19,9 +19,9 @@ from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.fit import Fit
-from headsmith.trainer.fitting.order import row_order
 from headsmith.trainer.fitting.processes import Processes
-from headsmith.trainer.starting import Start, start_head
+from headsmith.trainer.fitting.row_order import row_order
+from headsmith.trainer.initialization import Initialization, initialized_head
 
 CLASSES, DIMS = 6, 5
 LOSSES = ("softmax", "softmax", "neuralsort", "softsort")
@@ -137,7 +137,7 @@ def test_the_training_loss_holds_no_penalty(rows, config, optimizer):
         config, optimizer=optimizer, learning_rate=1e-3, weight_decay=30.0, epochs=4, batch_size=len(labels)
     )
     [fitted] = fit_heads(
-        {"train": rows["train"]}, CLASSES, [decay], Start(Linear(features.shape[1], CLASSES), {"from": "test"})
+        {"train": rows["train"]}, CLASSES, [decay], Initialization(Linear(features.shape[1], CLASSES), {"from": "test"})
     )
     assert fitted.history[-1]["loss"] <= math.log(CLASSES) * (1 + 1e-3)
 
@@ -148,7 +148,7 @@ def test_lbfgs_records_the_loss_of_the_head_before_its_epoch(rows, config):
     torch.nn.init.normal_(head.weight, generator=torch.Generator().manual_seed(0))
     logits = head(features).detach().double().numpy()
     lbfgs = replace(config, optimizer="lbfgs", learning_rate=None, weight_decay=0.5, epochs=1)
-    [fitted] = fit_heads({"train": rows["train"]}, CLASSES, [lbfgs], Start(head, {"from": "test"}))
+    [fitted] = fit_heads({"train": rows["train"]}, CLASSES, [lbfgs], Initialization(head, {"from": "test"}))
     assert fitted.history[0]["loss"] == pytest.approx(log_loss(labels, softmax(logits, axis=1)), rel=1e-5)
 
 
@@ -242,7 +242,7 @@ def test_top5_needs_five_classes(config):
 
 
 def _steps(rows, config):
-    start = start_head(config, DIMS, [str(label) for label in range(CLASSES)], None)
+    start = initialized_head(config, DIMS, [str(label) for label in range(CLASSES)], None)
     return Fit(rows, CLASSES, [config], start, Processes(torch.device("cpu")), None).epochs.steps
 
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headsmith.trainer.fitting.order import row_order, windows
+from headsmith.trainer.fitting.row_order import row_order, windows
 
 seeds = st.integers(0, 2**63 - 1)
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from headsmith.trainer.fitting import rows as placement
-from headsmith.trainer.fitting.order import row_order, windows
-from headsmith.trainer.fitting.rows import place
+from headsmith.trainer.fitting import device_rows as placement
+from headsmith.trainer.fitting.device_rows import place
+from headsmith.trainer.fitting.row_order import row_order, windows
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))]
 

@@ -6,10 +6,10 @@ import pytest
 
 from headsmith.core.errors import DamagedFileError
 from headsmith.trainer.config import TrainConfig
-from headsmith.trainer.sweep.grid import Point, spelt_out
-from headsmith.trainer.sweep.partial import read_bank
+from headsmith.trainer.sweep.grid import Trial, spelt_out
+from headsmith.trainer.sweep.unfinished import read_bank
 
-POINT = Point("a", TrainConfig(epochs=1, learning_rate=0.1, patience=1))
+POINT = Trial("a", TrainConfig(epochs=1, learning_rate=0.1, patience=1))
 
 
 def row():

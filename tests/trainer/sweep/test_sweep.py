@@ -14,7 +14,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, train
-from headsmith.trainer.sweep import Sweep, banks, sweep, sweeping
+from headsmith.trainer.sweep import Sweep, bank_grouping, sweep, sweeping
 
 GRID = {
     "device": "cpu",
@@ -156,7 +156,7 @@ def test_the_chosen_settings_are_trained_with_further_seeds(digits, tmp_path):
 
 
 def test_banks_are_cut_to_memory_and_the_heads_stay_the_same(digits, found, tmp_path, monkeypatch):
-    monkeypatch.setitem(banks.NUMBERS, "cpu", 2 * 10 * (5 * 64 + 512))
+    monkeypatch.setitem(bank_grouping.NUMBERS, "cpu", 2 * 10 * (5 * 64 + 512))
     cut = sweep(digits, out=tmp_path / "sweep", config=GRID)
     assert cut.record["banks"] == 4
     for ours, theirs in zip(table(cut, "summary.csv"), table(found, "summary.csv"), strict=True):

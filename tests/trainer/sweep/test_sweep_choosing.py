@@ -11,13 +11,13 @@ from scipy.stats import binomtest
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, TrainConfig
-from headsmith.trainer.sweep.banks import Trained
-from headsmith.trainer.sweep.choosing import baseline_of, chosen_of, settings_of
-from headsmith.trainer.sweep.contest import Contender, Contest
-from headsmith.trainer.sweep.findings import findings_of
-from headsmith.trainer.sweep.grid import Point
+from headsmith.trainer.sweep.bank_grouping import Trained
+from headsmith.trainer.sweep.comparison import Group, SweepComparison
+from headsmith.trainer.sweep.grid import Trial
+from headsmith.trainer.sweep.model_selection import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.scoring import adjusted, paired_tests
 from headsmith.trainer.sweep.tables import followers
+from headsmith.trainer.sweep.warnings import findings_of
 
 
 def trained(
@@ -26,19 +26,18 @@ def trained(
     config = TrainConfig(device="cpu", select=select, **settings)
     val = {"n": 100, "loss": val_loss, "top1": score, "top5": None, "score": score}
     file = Path(f"{score}-{settings}.safetensors")
-    point = Point(contender or config.loss, config)
+    point = Trial(contender or config.loss, config)
     best = {"epoch": 1, "loss": train_loss}
     return Trained(point, 0, file, config, best, [], val, 1.0, diverged, "in memory", "cpu", {"from": "zeros"})
 
 
-def contest(heads, train=0.5, tested=True, **tests) -> Contest:
+def contest(heads, train=0.5, tested=True, **tests) -> SweepComparison:
     chosen = chosen_of(settings_of(heads))
     baseline = baseline_of(chosen)
     contenders = [
-        Contender(setting, [], torch.empty(0), tests if baseline and setting is not baseline else {})
-        for setting in chosen
+        Group(setting, [], torch.empty(0), tests if baseline and setting is not baseline else {}) for setting in chosen
     ]
-    return Contest(contenders, baseline.contender if baseline else None, tested, {"top1": train})
+    return SweepComparison(contenders, baseline.contender if baseline else None, tested, {"top1": train})
 
 
 def rows(score):
@@ -130,7 +129,7 @@ def test_a_winner_whose_loss_is_above_that_of_equal_scores_sends_nobody_to_highe
 def test_what_follows_from_another_setting_is_no_edge():
     sizes = ((64, 750, 0.9), (128, 1500, 0.5), (256, 3000, 0.4))
     heads = [trained(score, batch_size=size, epochs=epochs) for size, epochs, score in sizes]
-    asked = [Point("softmax", replace(head.config, epochs=None)) for head in heads]
+    asked = [Trial("softmax", replace(head.config, epochs=None)) for head in heads]
     assert ["batch_size" in finding["message"] for finding in findings(heads, asked=asked)] == [True]
     assert len(findings(heads)) == 2
     assert followers([vars(head.config) for head in heads]) == {"epochs", "patience"}
@@ -195,7 +194,7 @@ def test_a_winner_as_good_as_cross_entropy_is_told_from_it_in_one_sweep_of_twent
         ranks = [torch.from_numpy(random.poisson(hard)) for _ in chosen]
         tests = adjusted([paired_tests(own, ranks[-1], 100) for own in ranks[:-1]] + [{}])
         rows = zip(chosen, ranks, tests, strict=True)
-        held = Contest([Contender(*one[:1], [], *one[1:]) for one in rows], "softmax", True, {"top1": 0.6})
+        held = SweepComparison([Group(*one[:1], [], *one[1:]) for one in rows], "softmax", True, {"top1": 0.6})
         told += "noise" not in {found["code"] for found in findings_of(heads, [], held, [], BALANCED)}
     assert told / sweeps <= 0.05 + 2 * (0.05 * 0.95 / sweeps) ** 0.5
 

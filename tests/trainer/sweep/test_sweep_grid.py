@@ -12,7 +12,7 @@ from headsmith.trainer.criterion import resolve
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset
 from headsmith.trainer.sweep.grid import read_plan
-from headsmith.trainer.unread import unread, without_unread
+from headsmith.trainer.unused_settings import unread, without_unused
 
 
 def points(config, **keywords):
@@ -94,7 +94,7 @@ def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
         features=torch.ones(100, 1),
     )
     config.save(tmp_path / "config.yaml")
-    assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unread(config)]
+    assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unused(config)]
 
 
 def test_axes_of_numpys_and_ranges_are_those_of_lists():

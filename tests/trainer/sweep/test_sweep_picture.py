@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from statsmodels.stats.proportion import proportion_confint
 
-from headsmith.trainer.sweep import picture
-from headsmith.trainer.sweep.picture import draw_sweep
+from headsmith.trainer.sweep import plot
+from headsmith.trainer.sweep.plot import draw_sweep
 
 N = 200
 
@@ -32,7 +32,7 @@ def drawn(monkeypatch):
 
     def draw(rows, axes, winner, path):
         made = []
-        monkeypatch.setattr(picture, "Figure", lambda **options: made.append(Figure(**options)) or made[0])
+        monkeypatch.setattr(plot, "Figure", lambda **options: made.append(Figure(**options)) or made[0])
         draw_sweep(rows, axes, "top1", winner, path)
         with Image.open(path) as image:
             assert image.size[0] >= 600

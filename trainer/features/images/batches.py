@@ -15,9 +15,9 @@ from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.printable import printable
 from ....models.images import UnreadableImage, remarks
-from . import threads
+from . import decode_threads
+from .decode_memory import Room
 from .image_set import ImageSet
-from .room import Room
 from .samples import Sample
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
@@ -125,16 +125,16 @@ def decode(
             return images.samples[index], error
 
     if forked:
-        from . import processes  # with torch
+        from . import decode_processes  # with torch
 
-        return processes.ordered_map(one, indices, count, ahead=ahead)
-    return threads.ordered_map(one, indices, count, ahead=ahead)
+        return decode_processes.ordered_map(one, indices, count, ahead=ahead)
+    return decode_threads.ordered_map(one, indices, count, ahead=ahead)
 
 
 def _can_fork() -> bool:
-    from . import processes  # with torch
+    from . import decode_processes  # with torch
 
-    return processes.can_fork()
+    return decode_processes.can_fork()
 
 
 def gather(

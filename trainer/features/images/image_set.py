@@ -15,11 +15,11 @@ from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.progress import progress, stage
 from ....models.images import open_image
-from .copies import content_hash, hashes_of_equal_size
+from .decode_threads import ordered_map
 from .folder_source import list_folder
+from .picture_identity import content_hash, hashes_of_equal_size
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed, move
 from .source_kind import is_datasets_folder
-from .threads import ordered_map
 
 TOGETHER = ", copies of a picture in one split"
 FILLED = ", places of unreadable images filled out of train"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ....core.builtin_types import to_builtin
 from ....core.errors import InputError, near
 from ....core.printable import shown
-from ...plain import plain
 
 Array = np.ndarray[Any, Any]
 
@@ -109,7 +109,7 @@ def _refuse(labels: Labels, wrong: Array, expected: str) -> None:
     rows = np.flatnonzero(wrong)
     if rows.size:
         more = f" ({rows.size} such rows of {len(wrong)})" if rows.size > 1 else ""
-        found = f"{labels.where} is {shown(plain(labels.values[rows[0]]))} in row {rows[0]}"
+        found = f"{labels.where} is {shown(to_builtin(labels.values[rows[0]]))} in row {rows[0]}"
         if labels.place is not None:
             found = f"{labels.place(int(rows[0]), 0)} found"
         raise InputError(

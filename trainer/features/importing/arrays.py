@@ -9,18 +9,18 @@ import torch
 
 from ....core.errors import InputError
 from ..images.samples import split_called
-from .choosing import Names
-from .importing import Maker
+from .column_roles import Names
+from .importing import FeatureSetBuilder
 from .table import Column, Table, array_of, check_different, check_filled, dtype_name, slices
 
 
-def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> Maker:
+def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> FeatureSetBuilder:
     """A feature set in the making.
 
     Args:
         columns: ``features``, ``labels``, ``ids`` and ``groups``: each an array, or one a split, or ``None``.
         class_names: See `FeatureSet.from_arrays`.
-        options: As for `Maker`.
+        options: As for `FeatureSetBuilder`.
 
     Raises:
         InputError: Some are given by split and others are not, a split is not known, a matrix is sparse, or class names
@@ -33,7 +33,7 @@ def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: A
             raise InputError(f"{name}: None found, expected an array, or one for each split")
     given = {name: value for name, value in columns.items() if value is not None}
     asked = Names("features", "labels", "ids" if "ids" in given else None, "groups" if "groups" in given else None)
-    return Maker(_tables(given), ["arrays"], asked, class_names=class_names, **options)
+    return FeatureSetBuilder(_tables(given), ["arrays"], asked, class_names=class_names, **options)
 
 
 def _tables(given: Mapping[str, Any]) -> list[Table]:

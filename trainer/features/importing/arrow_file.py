@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from ....core.errors import InputError
 from ..arrow_stream import ArrowStream, damaged
-from ..bounds import WIDEST, check_text
 from ..parquet_rows import ParquetRows
+from ..size_limits import WIDEST, check_text
 from .numbered_columns import with_matrices
 from .table import Array, Batches, Column, Table, block_rows, split_in
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ....core.arguments import typed
+from ....core.builtin_types import is_number, to_builtin
 from ....core.environment import free_memory, versions
 from ....core.errors import InputError, near
 from ....core.files import new_folder, read_json, sha256_json, write_json
@@ -16,16 +17,15 @@ from ....core.printable import shown
 from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
-from ...plain import is_number, plain
 from ..columns import Columns
-from ..extraction.request import fingerprint
+from ..extract.request import fingerprint
 from ..feature_set import FeatureSet, rows_sha256
+from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
 from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
 from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
-from ..storage import MemorySink, Sink, split_file
-from .choosing import Chosen, Names, choose
-from .copying import Statistics, copy_features
-from .rows import gather
+from .column_roles import Chosen, Names, choose
+from .feature_copy import Statistics, copy_features
+from .row_columns import gather
 from .sources import open_tables
 from .table import Table, check_different
 
@@ -106,7 +106,7 @@ def import_features(
             drop_background=drop_background,
         ).record()
     asked = Names(feature_column, label_column, id_column, group_column)
-    maker = Maker(
+    maker = FeatureSetBuilder(
         open_tables(files),
         [str(name) for name in files],
         asked,
@@ -119,7 +119,7 @@ def import_features(
     return maker.write(Path(out), overwrite=overwrite)
 
 
-class Maker:
+class FeatureSetBuilder:
     """A feature set in the making, from tables of any kind."""
 
     def __init__(
@@ -138,10 +138,10 @@ class Maker:
             raise InputError(
                 f"--dtype: {shown(dtype)} found, expected one of {', '.join(DTYPES)}{near(dtype or '', DTYPES)}"
             )
-        seed = plain(seed)
+        seed = to_builtin(seed)
         if not is_number(seed) or not isinstance(seed, int) or not 0 <= seed < 2**63:
             raise InputError(f"--seed: {seed!r} found, expected a whole number from 0 to {2**63 - 1}")
-        held_out_share = plain(held_out_share)
+        held_out_share = to_builtin(held_out_share)
         if not is_number(held_out_share) or not 0 < held_out_share < 0.5:
             raise InputError(f"--held-out-share: {held_out_share} found, expected a share above 0 and below 0.5")
         if not tables:
@@ -176,7 +176,7 @@ class Maker:
         names, width, dtype = self.rows.class_names, self.width, self.dtype
         made = new_folder(out, replace=MANIFEST if overwrite else None)
         with made as folder, ExitStack() as open_files:
-            sinks: dict[str, Sink] = {
+            sinks: dict[str, FeatureWriter] = {
                 split: open_files.enter_context(split_file(folder / split, *self.rows.of(split), names, width, dtype))
                 for split in self.splits
             }
@@ -201,7 +201,7 @@ class Maker:
                 f"{', '.join(self.files)}: {size / 1e9:.1f} GB of features; write them once with headsmith import, and "
                 "load that: it is mapped, not read"
             )
-        sinks = {split: MemorySink(rows, self.width, self.dtype) for split, rows in self.splits.items()}
+        sinks = {split: MemoryFeatureWriter(rows, self.width, self.dtype) for split, rows in self.splits.items()}
         statistics = copy_features(self.chosen, self.rows, sinks, self.dtype, unusable=unusable)
         columns = {split: Columns(*self.rows.of(split), sink.features) for split, sink in sinks.items()}
         return FeatureSet(IN_MEMORY, self._manifest(statistics), columns)

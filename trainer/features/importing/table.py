@@ -13,8 +13,8 @@ import torch
 
 from ....core.errors import InputError
 from ....core.printable import short, shown
-from ..bounds import BLOCK_BYTES, check_memory
 from ..images.samples import listed, split_called
+from ..size_limits import BLOCK_BYTES, check_memory
 
 Array = np.ndarray[Any, Any]
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]

@@ -17,7 +17,7 @@ import torch
 from ....core.archive import checked_archive, is_archive
 from ....core.bounded_file import ToItsEnd
 from ....core.errors import InputError
-from ..bounds import check_unpacked
+from ..size_limits import check_unpacked
 from .table import Array, Column, Table, array_of, by_split, check_filled, dtype_name, slices
 
 _MOST_LEAVES = 10_000

@@ -11,14 +11,14 @@ from ....core.arguments import typed
 from ..columns import Columns, read_columns
 from ..feature_set import FeatureSet
 from ..manifest import read_manifest
-from .judging import judge
-from .magnitudes import limits
+from .checksums import as_written
+from .equal_rows import same_rows
 from .neighbours import Neighbours, sanity
+from .outliers import limits
 from .report import Inspection, SplitReport
 from .row_scan import Found, Scan, scan
-from .same_rows import same_rows
+from .rules import judge
 from .splits import shared_ids, unanswered
-from .written import as_written
 
 Array = np.ndarray[Any, Any]
 
@@ -73,9 +73,9 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any],
         return features.path, features.manifest, features.columns
     path = Path(features)
     if path.is_file():
-        from ..importing.importing import Maker  # and with it datasets, for which folders need not wait
+        from ..importing.importing import FeatureSetBuilder  # and with it datasets, for which folders need not wait
 
-        held = Maker.of_files([path]).keep(unusable=True)
+        held = FeatureSetBuilder.of_files([path]).keep(unusable=True)
         return path, held.manifest, held.columns
     manifest = read_manifest(path)
     return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}

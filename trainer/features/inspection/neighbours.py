@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..columns import Columns
 from ..images.samples import SEED
-from .guessing import LIFT, Guessing, compare
+from .chance_level import LIFT, Guessing, compare
 
 Array = np.ndarray[Any, Any]
 Rows = tuple[Array, Array]

@@ -22,7 +22,7 @@ from headsmith.models import Preprocessing
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images import batches as batches_module
-from headsmith.trainer.features.images import processes, threads
+from headsmith.trainer.features.images import decode_processes, decode_threads
 
 RECIPE = Preprocessing("shortest", (20, 20), (16, 16), "bilinear", (0.5,) * 3, (0.5,) * 3)
 
@@ -84,7 +84,7 @@ def test_sizes_below_one(damaged, batch_size, workers, flag):
 @settings(deadline=None, max_examples=30)
 @given(items=st.lists(st.integers()), workers=st.integers(1, 4), ahead=st.integers(1, 9))
 def test_ordered_map_is_map(items, workers, ahead):
-    found = threads.ordered_map(lambda item: item * 2, items, workers, ahead=ahead)
+    found = decode_threads.ordered_map(lambda item: item * 2, items, workers, ahead=ahead)
     assert list(found) == [item * 2 for item in items]
 
 
@@ -92,7 +92,7 @@ def test_ordered_map_is_map(items, workers, ahead):
 @given(count=st.integers(0, 60), workers=st.integers(1, 3), ahead=st.integers(1, 50))
 def test_ordered_map_in_processes_is_map(count, workers, ahead):
     before = torch.get_rng_state()
-    found = processes.ordered_map(lambda item: (item * 2, os.getpid()), iter(range(count)), workers, ahead=ahead)
+    found = decode_processes.ordered_map(lambda item: (item * 2, os.getpid()), iter(range(count)), workers, ahead=ahead)
     doubled, where = zip(*found, strict=True) if count else ((), ())
     assert list(doubled) == [item * 2 for item in range(count)]
     assert os.getpid() not in where
@@ -100,7 +100,7 @@ def test_ordered_map_in_processes_is_map(count, workers, ahead):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("way", [threads, processes])
+@pytest.mark.parametrize("way", [decode_threads, decode_processes])
 def test_ordered_map_runs_ahead_by_a_bound_and_stops_when_closed(way):
     drawn = count()
     before = threading.active_count()
@@ -115,7 +115,7 @@ def test_ordered_map_runs_ahead_by_a_bound_and_stops_when_closed(way):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("way", [threads, processes])
+@pytest.mark.parametrize("way", [decode_threads, decode_processes])
 def test_what_work_raises_comes_out_at_its_place(way):
     results = way.ordered_map(lambda item: 1 // item, [1, 0, 1], 2, ahead=3)
     assert next(results) == 1
@@ -125,7 +125,7 @@ def test_what_work_raises_comes_out_at_its_place(way):
 
 STUCK = """
 import os
-from headsmith.trainer.features.images.processes import ordered_map
+from headsmith.trainer.features.images.decode_processes import ordered_map
 for pid, _ in ordered_map(lambda item: (os.getpid(), bytes(2**20)), iter(int, 1), 2, ahead=99):
     print(pid, flush=True)
 """
@@ -143,7 +143,7 @@ def test_processes_end_with_a_parent_that_is_killed():
 
 
 def test_a_killed_process_is_one_line():
-    results = processes.ordered_map(lambda item: (os.getpid(), bytes(2**16)), count(), 2, ahead=9)
+    results = decode_processes.ordered_map(lambda item: (os.getpid(), bytes(2**16)), count(), 2, ahead=9)
     pid, _ = next(results)
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(InputError, match="workers: a process that decodes images was killed .*with fewer"):
@@ -152,19 +152,24 @@ def test_a_killed_process_is_one_line():
 
 
 def test_processes_leave_ctrl_c_to_their_parent():
-    ignored = processes.ordered_map(lambda _: signal.getsignal(signal.SIGINT) is signal.SIG_IGN, range(2), 1, ahead=2)
+    ignored = decode_processes.ordered_map(
+        lambda _: signal.getsignal(signal.SIGINT) is signal.SIG_IGN, range(2), 1, ahead=2
+    )
     assert list(ignored) == [True, True]
 
 
 def test_processes_write_past_a_live_display(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())  # as rich does
-    assert list(processes.ordered_map(lambda _: sys.stderr is sys.__stderr__, range(2), 1, ahead=2)) == [True, True]
+    assert list(decode_processes.ordered_map(lambda _: sys.stderr is sys.__stderr__, range(2), 1, ahead=2)) == [
+        True,
+        True,
+    ]
 
 
 def test_children_that_may_have_none_do_not_fork():
     with multiprocessing.get_context("fork").Pool(1) as pool:  # its processes are daemons
-        assert pool.apply(processes.can_fork) is False
-    assert processes.can_fork()
+        assert pool.apply(decode_processes.can_fork) is False
+    assert decode_processes.can_fork()
 
 
 def test_workers_follow_the_affinity_mask(monkeypatch):

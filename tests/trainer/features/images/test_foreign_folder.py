@@ -15,10 +15,10 @@ import pytest
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.data import open_data
+from headsmith.evaluate.held_out import open_data
 from headsmith.models import images
 from headsmith.models.images import UnreadableImage
-from headsmith.trainer.features import bounds, open_images
+from headsmith.trainer.features import open_images, size_limits
 from headsmith.trainer.features.images.datasets_source import load
 
 NAMED = datasets.ClassLabel(names=["cat", "dog"])
@@ -231,7 +231,7 @@ def test_bytes_in_a_table_have_the_bounds_of_images_in_files(tmp_path, size):
 @pytest.mark.parametrize("column", ["bytes", "label"])
 def test_a_value_that_a_small_file_repeats(tmp_path, monkeypatch, column):
     """100 kB that stand in the file once are 20 MB as `datasets` would write them; so are 5 MB and 1 GB."""
-    monkeypatch.setattr(bounds, "SAFE_BYTES", 16 << 20)
+    monkeypatch.setattr(size_limits, "SAFE_BYTES", 16 << 20)
     (tmp_path / "shop").mkdir()
     once, often = pa.array([os.urandom(50_000).hex()]), pa.array(np.zeros(200, np.int32))
     text = pa.DictionaryArray.from_arrays(often, once)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from headsmith.trainer.features.images.room import Room
+from headsmith.trainer.features.images.decode_memory import Room
 
 
 @pytest.mark.parametrize("processes", [False, True])

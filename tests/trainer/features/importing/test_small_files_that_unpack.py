@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import import_features
-from headsmith.trainer.features import bounds
+from headsmith.trainer.features import size_limits
 from headsmith.trainer.features.arrow_stream import ArrowStream, unpacked_size
 
 ROWS, D = 20_000, 50
@@ -25,7 +25,7 @@ SIZE = ROWS * D * 4
 def small(tmp_path, monkeypatch):
     """The bound lowered from 512 MiB, so that small bombs do."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bounds, "SAFE_BYTES", 1 << 20)
+    monkeypatch.setattr(size_limits, "SAFE_BYTES", 1 << 20)
 
 
 def archive(path, **arrays):
@@ -75,7 +75,7 @@ def test_what_unpacks_to_a_hundred_times_its_size(write):
 
 @pytest.mark.parametrize("write", [npz, npz_fortran, parquet, feather_zstd])
 def test_below_the_bound_the_same_files_are_read(write, monkeypatch):
-    monkeypatch.setattr(bounds, "SAFE_BYTES", 1 << 29)
+    monkeypatch.setattr(size_limits, "SAFE_BYTES", 1 << 29)
     with pytest.raises(InputError, match="the training rows have one class only"):
         import_features(write(), out="out")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from headsmith.trainer.features.inspection.guessing import LEVEL, compare
+from headsmith.trainer.features.inspection.chance_level import LEVEL, compare
 
 ALL = np.arange(10)
 

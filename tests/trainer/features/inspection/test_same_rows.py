@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 
 from headsmith.trainer.features import FeatureSet, inspect_features
 from headsmith.trainer.features.columns import Columns
-from headsmith.trainer.features.inspection.same_rows import TOLERANCE, same_rows
+from headsmith.trainer.features.inspection.equal_rows import TOLERANCE, same_rows
 
 
 def rounded_again(rows, rng, most=13):

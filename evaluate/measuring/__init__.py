@@ -1,0 +1,1 @@
+"""One classifier measured: its answers, its speed, its memory."""

@@ -1,0 +1,201 @@
+"""One classifier of an evaluation, from its file to its place in the results folder."""
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ...core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
+from ...core.errors import InputError, ProviderError
+from ...core.files import sha256_json
+from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
+from ...export.parity.held_out import HeldOut, HeldOutImages
+from ...export.runtime import Array, Model
+from ...metrics.chance import largest_share
+from ...models.images import described
+from ..held_out import HeldOutData
+from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
+from ..options import EvaluationOptions
+from ..result import EvalResult, FailedModel, Setup
+from ..results import Predictions, ResultsFolder
+from ..warnings import doubts, was_trained_on
+from ..zoo import Candidate, Failed, open_candidate
+from ..zoo.external_onnx import ExternalOnnxModel
+from ..zoo.failure import failure
+from .measurement import Measurement, class_order, measure
+from .published import flips, judge
+from .setup_check import probed
+from .speed import gpu_name, speed_of_pass
+
+CONFUSED = 100
+THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
+
+
+def evaluate_one(
+    candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: EvaluationOptions
+) -> EvalResult | FailedModel:
+    """Measure one classifier and keep the result, or say why that failed; latency and memory are timed later."""
+    key, conditions = _key(candidate, data, options), _conditions(options)
+    try:
+        if isinstance(candidate, Failed):
+            raise InputError(candidate.error)
+        found = folder.find(key)
+        if found is not None and _holds(found, conditions, folder, options):
+            return found
+        model = open_candidate(candidate, options.provider, options.threads)
+        result, predictions, logits = _measure(candidate, model, data, options)
+    except ProviderError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
+        return FailedModel(candidate.id, candidate.source, failure(error, candidate.source), key)
+    result = replace(result, model=folder.name_for(candidate.id, key), conditions=conditions)
+    folder.add(result, predictions, logits)
+    return result
+
+
+def is_timed(result: EvalResult, options: EvaluationOptions) -> bool:
+    """Whether its latency was timed for as long as is asked."""
+    return result.speed.latency is not None and result.speed.thorough >= options.speed
+
+
+def _measure(
+    candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions
+) -> tuple[EvalResult, Predictions, Array | None]:
+    _check_nodes(candidate, model, options)
+    held_out = data.matched(candidate, model, options.strict)
+    suspicions, notes = probed(candidate, model, data)
+    measured = measure(model, held_out, data, options)
+    notes += _remarked(held_out, candidate)
+    speed = speed_of_pass(model, held_out, measured, options)
+    against = None
+    if options.against is not None:
+        from .torch_comparison import torch_twin
+
+        twin = torch_twin(candidate, model)
+        other = measure(twin, held_out, data, replace(options, save_logits=False))
+        against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])
+    order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
+    correct, several = scores.correct(), scores.several
+    groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
+    summary = summarize(scores, ks=options.k)
+    result = EvalResult(
+        key=_key(candidate, data, options),
+        model=candidate.id,
+        source=candidate.source,
+        labels=[*data.class_names, *(candidate.labels[output] for output in order[len(data.class_names) :])],
+        summary=summary,
+        subset=None if measured.subset is None else summarize(measured.subset, ks=options.k),
+        groups={} if groups is None else summarize_groups(scores, groups, ks=options.k),
+        classes=None if several else class_table(scores),
+        confused=None if several else confused_pairs(scores, limit=CONFUSED),
+        reliability=reliability(scores.confidences, correct),
+        selective=selective(scores.confidences, correct),
+        speed=speed,
+        setup=_setup(candidate, model, data, options),
+        verdict=None,
+        against=against,
+        flags=[
+            *suspicions,
+            *_sums(model),
+            *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
+        ],
+        not_finite=measured.not_finite,
+        unreadable=list(held_out.unreadable),
+        duplicates=data.duplicates,
+        notes=[*candidate.notes, *notes],
+    )
+    published = candidate.published
+    if published is not None:
+        top5 = None if published.top5 is None else published.top5 / 100
+        result = replace(result, verdict=judge(result.top1, published.top1 / 100, top5, published.source))
+    return result, Predictions(measured.ids, scores, groups), measured.logits
+
+
+def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
+    """How many of the images that were read were more than plain RGB or grey, and what was done with them."""
+    if not isinstance(held_out, HeldOutImages) or candidate.preprocessing is None:
+        return []
+    found = held_out.remarks
+    said = described(found, candidate.preprocessing.background)
+    return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
+
+
+def _sums(model: Model) -> list[str]:
+    """What to say of probabilities that are none: of a softmax over the images, or over a part of the classes."""
+    strange = isinstance(model, ExternalOnnxModel) and model.strange_sums
+    return ["its probabilities do not sum to 1: is its softmax over another axis than the classes?"] if strange else []
+
+
+def _key(candidate: Candidate | Failed, data: HeldOutData, options: EvaluationOptions) -> str:
+    """A hash of what is asked, and of whom: a classifier has one row for each, however and wherever it was measured."""
+    about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
+    return sha256_json(
+        [candidate.id, about, data.fingerprint, options.provider, options.allow_fallback, options.strict]
+    )[:32]
+
+
+def _conditions(options: EvaluationOptions) -> str:
+    """A hash of where and with what it is answered: under others a classifier is measured again, in its place."""
+    installed = {name: version for name, version in versions().items() if name in THAT_MATTER}
+    return sha256_json(
+        [cpu_name(), os.cpu_count(), gpu_name(options.provider), options.threads, options.batch_size, installed]
+    )[:32]
+
+
+def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: EvaluationOptions) -> bool:
+    """Whether a result was measured under these conditions, and says all that is asked."""
+    return (
+        found.conditions == conditions
+        and set(options.k) <= found.summary.top.keys()
+        and (options.against is None or found.against is not None)
+        and (not options.save_logits or folder.has_logits(found.key))
+    )
+
+
+def _check_nodes(candidate: Candidate, model: Model, options: EvaluationOptions) -> None:
+    """Refuse a file that the provider does not run whole, unless that is allowed."""
+    session = getattr(model, "session", None)
+    if session is None or options.allow_fallback:
+        return
+    if wrong := misplaced_nodes(session, candidate.path):
+        raise InputError(
+            f"{candidate.source}: {len(wrong)} nodes ({', '.join(sorted(set(wrong)))}) do not run on "
+            f"{model.settings['provider']}; allow that with --allow-fallback, or use --provider cpu"
+        )
+
+
+def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float:
+    """The share of inputs that naming always the same class has right, of the class for which that is most."""
+    if data.sets is not None:
+        return largest_share(data.sets[measured.rows])
+    return summary.label_share or 0.0
+
+
+def _setup(candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions) -> Setup:
+    recipe = candidate.preprocessing
+    image = recipe if not candidate.head_only else None
+    return Setup(
+        file=candidate.path.name,
+        bytes=candidate.bytes,
+        parameters=candidate.parameters,
+        image_size=image.crop_size[0] if image else None,
+        crop_pct=recipe.crop_pct if recipe else None,
+        interpolation=recipe.interpolation if recipe else None,
+        preprocessing=recipe.to_dict() if recipe else None,
+        provider=model.settings["provider"],
+        provider_name=options.provider,
+        provider_options=model.settings.get("provider_options", {}),
+        nodes=nodes_by_provider(session) if (session := getattr(model, "session", None)) else {},
+        threads=model.settings["threads"],
+        runtime=model.settings["runtime"],
+        device=describe_cpu(model.settings["threads"])
+        if options.provider == "cpu"
+        else describe_device(pick_device(options.provider)),
+        batch_size=model.metadata.batch_size(options.batch_size),
+        data=data.name,
+        data_sha256=data.fingerprint,
+        model_sha256=candidate.fingerprint,
+        labels_sha256=sha256_json(list(candidate.labels)),
+        preprocessing_sha256=recipe.digest if recipe else "",
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,183 @@
+"""Latency, throughput and memory of the classifiers of one evaluation.
+
+They take turns, so that what slows the machine down for a while slows down all of them.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...core.environment import free_memory
+from ...core.progress import progress
+from ...export.runtime import Array, Model, Outputs
+from ..held_out import HeldOutData
+from ..result import EvalResult
+from ..results import ResultsFolder
+from ..zoo import Candidate, open_candidate
+from ..zoo.failure import failure
+from .machine_load import Watch
+from .memory import Growth
+from .speed import Latency, gpu_memory
+
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+ROUNDS, LEAST = 5, 3
+# Files that are open at once: so many, and so large a part of the free memory, each taken for four times its size.
+OPEN, TIMES, PART = 16, 4, 0.5
+BUSY, UNTIMED, BROKEN = "busy machine", "speed was not timed", "its answers are NaN or infinite at a batch size of"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long speed is measured.
+
+    Attributes:
+        seconds: A classifier, for latency, and for each batch size.
+        runs: At most, of each.
+        sizes: Batch sizes of throughput.
+    """
+
+    seconds: float
+    runs: int
+    sizes: tuple[int, ...]
+
+    @property
+    def thorough(self) -> bool:
+        """Whether throughput is measured too."""
+        return bool(self.sizes)
+
+
+CHEAP, THOROUGH = Effort(0.3, 50, ()), Effort(2.0, 500, BATCH_SIZES)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    result: EvalResult
+    model: Model
+    input: Array
+    memory: int | None
+    gpu: int | None
+
+    def run(self, size: int) -> Callable[[], Outputs]:
+        """One run over so many inputs."""
+        fed = self.model.feed(np.concatenate([self.input] * size))
+        return lambda: self.model.answer(fed)
+
+    def broken(self, sizes: Iterable[int]) -> list[str]:
+        """What to say of answers that are NaN or infinite at some of these batch sizes, where the pass had none."""
+        wrong = [size for size in sizes if not np.isfinite(self.run(size)().logits).all()]
+        listed = ", ".join(map(str, wrong))
+        return [f"{BROKEN} {listed}"] if wrong and not self.result.not_finite else []
+
+
+def time_together(
+    found: Sequence[tuple[Candidate, EvalResult]], data: HeldOutData, folder: ResultsFolder, effort: Effort
+) -> None:
+    """Time classifiers that were measured, in turns, and write what was found into their results."""
+    seen: set[str] = set()
+    with progress("Timing", len(found), "models") as advance:
+        for group in _groups(found):
+            opened = [one for pair in group if (one := _open(*pair, data, folder, seen)) is not None]
+            _time(opened, folder, effort)
+            advance(len(group))
+
+
+def _groups(found: Sequence[tuple[Candidate, EvalResult]]) -> Iterator[list[tuple[Candidate, EvalResult]]]:
+    """Those that are open at the same time."""
+    room, group, size = PART * free_memory(), list[tuple[Candidate, EvalResult]](), 0
+    for pair in found:
+        needed = TIMES * pair[0].bytes
+        if group and (len(group) == OPEN or size + needed > room):
+            yield group
+            group, size = [], 0
+        group.append(pair)
+        size += needed
+    if group:
+        yield group
+
+
+def _open(
+    candidate: Candidate, result: EvalResult, data: HeldOutData, folder: ResultsFolder, seen: set[str]
+) -> _Opened | None:
+    """Open a file and see what memory it takes, without its runtime, which was loaded before."""
+    notes = [note for note in result.notes if not note.startswith(UNTIMED)]
+    try:
+        if candidate.path.suffix not in seen:
+            _answered(candidate, result, data)
+            seen.add(candidate.path.suffix)
+        gpu, grown = gpu_memory(result.setup.provider_name), Growth()
+        model, one = _answered(candidate, result, data)
+        memory = grown.bytes(at_least=candidate.bytes)
+        after = gpu_memory(result.setup.provider_name)
+    except Exception as error:  # noqa: BLE001 - as in `evaluate_one`; the others are timed
+        folder.update(replace(result, notes=[*notes, f"{UNTIMED}: {failure(error, candidate.source)}"]))
+        return None
+    used = None if gpu is None or after is None else max(after - gpu, 0)
+    return _Opened(replace(result, notes=notes), model, one, memory, used)
+
+
+def _answered(candidate: Candidate, result: EvalResult, data: HeldOutData) -> tuple[Model, Array]:
+    """A file, opened, that has answered a batch, and one input of it."""
+    model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
+    batch = next(data.matched(candidate, model, strict=False).sample(OPEN).batches(OPEN))
+    one = batch.inputs[:1]
+    fixed = candidate.setup and candidate.setup.batch  # a file of a fixed batch takes no more memory for more inputs
+    model.answer(model.feed(np.concatenate([one] * (fixed or result.setup.batch_size))))
+    return model, one
+
+
+def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> None:
+    watch = Watch()
+    latencies = _in_turns([one.run(1) for one in opened], effort)
+    rates: list[dict[int, float]] = [{} for _ in opened]
+    for size in effort.sizes:
+        able = [place for place, one in enumerate(opened) if one.model.metadata.batch_size(size) == size]
+        for place, times in zip(able, _in_turns([opened[place].run(size) for place in able], effort), strict=True):
+            rates[place][size] = float(size * len(times) / times.sum())
+    busy = watch.disturbed()
+    for one, times, throughput in zip(opened, latencies, rates, strict=True):
+        flags = [flag for flag in one.result.flags if not flag.startswith((BUSY, BROKEN))]
+        flags += one.broken(throughput)
+        if busy is not None:
+            flags.append(f"{BUSY}: other programs took {busy:.1f} CPUs while it was timed, so it is faster than this")
+        speed = replace(
+            one.result.speed,
+            latency=_latency(times),
+            throughput=throughput or one.result.speed.throughput,
+            memory_bytes=one.memory,
+            gpu_bytes=one.gpu,
+            thorough=effort.thorough,
+            busy=busy,
+        )
+        folder.update(replace(one.result, speed=speed, flags=flags))
+
+
+def _latency(times: Array) -> Latency:
+    p10, p50, p90, p99 = (float(value) for value in np.percentile(1000 * times, [10, 50, 90, 99]))
+    return Latency(p50, p90, p99, len(times), p10)
+
+
+def _in_turns(runs: Sequence[Callable[[], object]], effort: Effort) -> list[Array]:
+    """Seconds of repeated runs of each: some of the one, then some of the next, round after round.
+
+    The first run of every turn, before which another one ran, is not timed. Each is timed three times at least.
+    """
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS):
+        for run, own in zip(runs, times, strict=True):
+            if len(own) < LEAST or sum(own) < effort.seconds:
+                run()
+                _turn(run, own, effort)
+    return [np.array(own) for own in times]
+
+
+def _turn(run: Callable[[], object], times: list[float], effort: Effort) -> None:
+    begun, most = time.perf_counter(), -(-effort.runs // ROUNDS)
+    for _ in range(most):
+        start = time.perf_counter()
+        run()
+        end = time.perf_counter()
+        times.append(end - start)
+        if end - begun >= effort.seconds / ROUNDS:
+            return

@@ -1,0 +1,49 @@
+"""What makes a measurement doubtful, in words."""
+
+from pathlib import Path
+
+from ..core.warnings import AT_CHANCE, NO_ANSWER
+from ..export.bundle.bundle import Bundle
+from ..export.origin import path_inside
+from ..metrics.chance import like_guesses
+from ..trainer.features.images.samples import split_called
+from .measuring.measurement import Measurement
+from .metrics import Summary
+
+DOMINANT, BALANCED = 0.9, 0.5
+
+
+def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: bool) -> list[str]:
+    """Look for what is rarely right.
+
+    Args:
+        summary: The figures.
+        measured: The pass that they come from.
+        chance: Share of the inputs that naming always the same class has right.
+        trained_on: Whether the inputs lie in the training split of the classifier's own source.
+    """
+    found, top1 = [], measured.scores.correct()
+    if trained_on:
+        found.append("the head was trained on these images; measure on others")
+    if summary.nan == summary.n:
+        found.append(f"{NO_ANSWER}: every one of {summary.n} inputs has NaN among its logits")
+    elif chance < 1 and like_guesses(int(top1.sum()), len(top1), chance):
+        found.append(
+            f"{AT_CHANCE}: top-1, {top1.mean():.1%}, cannot be told from guessing: the most frequent class, always "
+            f"named, is right for {chance:.1%}"
+        )
+    if summary.predicted_share > DOMINANT and summary.label_share is not None and summary.label_share < BALANCED:
+        found.append(f"one class takes {summary.predicted_share:.0%} of the predictions")
+    if measured.not_finite:
+        found.append(f"{measured.not_finite} inputs have NaN or infinite logits")
+    if measured.batch_dependent:
+        found.append("an image has other logits in a batch of another size: its answers depend on what lies beside it")
+    if measured.inconsistent:
+        found.append(f"{measured.inconsistent} inputs have topk_indices against the file's own logits")
+    return found
+
+
+def was_trained_on(data: str, bundle: Bundle | None) -> bool:
+    """Whether ``data`` lies in the training split of the folder that a bundle's features came from, if it is known."""
+    inside = path_inside(Path(data), bundle.manifest["features"]) if bundle else None
+    return bool(inside and split_called(inside[0]) == "train")

@@ -1,0 +1,75 @@
+"""Files under proof: run whatever they answer, at several sizes of batches, and on equal logits."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+
+import numpy as np
+from scipy.special import softmax
+
+from ...models.onnx_session import SessionErrors, innermost
+from ..classifier import TOP_K
+from ..errors import ParityError
+from ..metadata import Metadata
+from ..runtime import Array, Model, Outputs
+from .parity import Parity
+from .synthetic_inputs import made_up_logits
+
+BATCH_SIZES = (2, 7)
+
+
+def run_file(name: str, model: Model, inputs: Array) -> Outputs:
+    """What a file answers to a batch.
+
+    Raises:
+        ParityError: It cannot run it.
+    """
+    try:
+        return model.run(inputs)
+    except SessionErrors as error:
+        raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({innermost(error)})") from None
+
+
+def batches_of(model: Model, count: int, most: int = 1) -> Iterator[Array]:
+    """Which of so many inputs to run at once: each alone; then `BATCH_SIZES` of them, which a decoder does not take.
+
+    And ``most``, again and again the same ones, where that is more than there are.
+    """
+    yield from np.arange(count)[:, None]
+    further = (most,) if most > count and most not in (1, *BATCH_SIZES) else ()
+    for size in (*BATCH_SIZES, *further) if not model.metadata.encoded else ():
+        yield np.arange(size) % count
+
+
+def check_metadata(models: Mapping[str, Model], metadata: Metadata) -> None:
+    """Raise a `ParityError` for a file that says something else of itself, its precision and its writer aside."""
+    for name, model in models.items():
+        own = replace(model.metadata, precision=metadata.precision, version=metadata.version)
+        if None in (own.descriptions, metadata.descriptions):
+            own = replace(own, descriptions=metadata.descriptions)
+        wrong = [field.name for field in fields(own) if getattr(own, field.name) != getattr(metadata, field.name)]
+        if wrong:
+            raise ParityError(
+                f"{name}: says other {' and '.join(wrong)} of itself than what was exported; export again"
+            )
+
+
+def try_ties(name: str, model: Model, parity: Parity) -> None:
+    """Look at what a file makes of made-up logits, where the operators behind its logits can be run alone.
+
+    Raises:
+        ParityError: Its top-k needs more than its logits.
+    """
+    logits = made_up_logits(len(model.metadata.labels))
+    try:
+        found = model.ranked(logits)
+    except SessionErrors as error:
+        raise ParityError(f"{name}: its top-k does not follow from its logits alone ({innermost(error)})") from None
+    if found is not None:
+        parity.add_own(found)
+
+
+def answer_to(logits: Array, *, probabilities: bool) -> Outputs:
+    """What follows from logits ``(N, C)``: of equal ones the lower index stands first."""
+    indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
+    shares = softmax(logits, axis=1)
+    return Outputs(logits, np.take_along_axis(shares, indices, axis=1), indices, shares if probabilities else None)

@@ -1,0 +1,207 @@
+"""Does a bundle still answer as it did when it was exported, on this machine and with these versions?"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.arguments import typed
+from ...core.environment import versions
+from ...core.errors import InputError
+from ...trainer.features.feature_set import FeatureSet
+from ..bundle.bundle import Bundle
+from ..bundle.recorded import check_fields, check_listed
+from ..errors import ParityError
+from ..metadata import Metadata
+from ..options import FP32
+from ..runtime import Array, Model, Outputs
+from .held_out import Batch, HeldOut, held_out_features, held_out_images
+from .parity import Parity, ParityReport
+from .rounding import MOST
+from .running import answer_to, batches_of, check_metadata, run_file, try_ties
+from .stated import check_stated
+from .synthetic_inputs import made_up_inputs
+from .verification_data import Reference, digest
+
+# Shares c of the largest logit: what no float32 file may differ by where somebody asked for a tolerance, and no file in
+# lower precision from itself. A class that leads by more than 2 c of the largest logit stays first then, whatever a
+# bundle allows. Where nobody asked, `rounding.MOST` bounds float32: 1e-3, about 2 u = 2**-10, one layer's rounding in
+# TF32. In lower precision the measured noise bounds it first.
+MOST_ASKED, MOST_LOWER = 1e-2, 0.25
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found.
+
+    Attributes:
+        bundle: The bundle.
+        data: Where the inputs come from.
+        files: For each file the comparison with the Python module's answers at the export; for one in lower precision
+            with its own, from which it may differ by as much as it then differed from the module's.
+        settings: For each file runtime, provider and threads.
+        changed: Ids of inputs that have other pixels or features here than at the export; they are not compared.
+        versions: Python and packages, here.
+        exported_with: The same at the export.
+    """
+
+    bundle: str
+    data: str
+    files: dict[str, ParityReport]
+    settings: dict[str, dict[str, Any]]
+    changed: list[str]
+    versions: dict[str, str]
+    exported_with: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every file answers as it did."""
+        return all(report.passed for report in self.files.values())
+
+    def check(self) -> None:
+        """Raise a `ParityError` for the first file that does not answer as it did."""
+        for report in self.files.values():
+            if not report.passed:
+                raise ParityError(f"{self.bundle}: {report.failure()}", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as JSON values."""
+        return asdict(self) | {
+            "files": {name: report.to_dict() for name, report in self.files.items()},
+            "passed": self.passed,
+        }
+
+
+@typed
+def verify(
+    bundle: str | Path | Bundle,
+    *,
+    data: str | Path | FeatureSet | None = None,
+    provider: str = "cpu",
+    batch_size: int = 64,
+    threads: int | None = None,
+) -> Verification:
+    """Check a bundle's hashes, and compare its files with the answers that it carries from its export.
+
+    Args:
+        bundle: A bundle, or its folder.
+        data: The held-out images of the export (for a head alone the feature set), of which those are read whose
+            answers the bundle carries, at most 256; by default the few inputs in the bundle itself.
+        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
+        batch_size: Inputs a run.
+        threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
+
+    Returns:
+        The comparison. It is no error that it failed: see `Verification.check`.
+
+    Raises:
+        InputError: A damaged bundle, a provider that does not run here, no input a run, or none of the export's inputs
+            in ``data``.
+    """
+    if batch_size < 1:
+        raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
+    bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    check_listed(bundle)
+    reference = Reference.load(bundle.path)
+    models = {
+        name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
+    }
+    metadata = next(iter(models.values())).metadata
+    if reference.metadata is not None:
+        check_metadata(models, reference.metadata)
+    parities = {
+        name: _parity(name, model, bundle.manifest["parity"][name], reference.largest(name))
+        for name, model in models.items()
+    }
+    asked = "probabilities" in bundle.manifest.get("outputs", ())
+    met: set[tuple[str, str]] = set()
+    others: dict[str, None] = {}
+    compared = 0
+    for batch in _inputs(bundle, reference, metadata, data, metadata.batch_size(batch_size)):
+        keys = [(sample, digest(values)) for sample, values in zip(batch.ids, batch.inputs, strict=True)]
+        same = [row for row, key in enumerate(keys) if key in reference.rows]
+        met |= {keys[row] for row in same}
+        others |= {sample: None for sample, sha256 in keys if (sample, sha256) not in reference.rows}
+        ids, places = [batch.ids[row] for row in same], [reference.rows[keys[row]] for row in same]
+        for name, model in models.items() if same else ():
+            expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
+            one = batch.inputs[same[:1]]
+            check_stated(bundle.manifest, model, one, run_file(name, model, one))
+            _compare(name, parities[name], ids, expected, batch.inputs[same], model, batch_size)
+        compared += len(same)
+    for name, model in models.items():
+        for values, logits in zip(reference.made_up, reference.made_up_logits(name), strict=True):
+            expected = answer_to(logits[None], probabilities=asked and model.probabilities)
+            parities[name].add_batch_size(expected, run_file(name, model, values[None]))
+        try_ties(name, model, parities[name])
+    lost = {sample for sample, sha256 in reference.rows if (sample, sha256) not in met}
+    changed = [sample for sample in others if sample in lost]
+    where = str(bundle.path) if data is None else str(data)
+    if not compared:
+        raise InputError(
+            f"{where}: has none of the {len(reference.ids)} inputs whose answers the bundle carries, or only with "
+            "other pixels; name the held-out images of the export with --data, or leave it out"
+        )
+    check_fields(bundle)  # last: what files themselves say of a field is told above
+    return Verification(
+        bundle=bundle.source,
+        data=where,
+        files={name: parity.report() for name, parity in parities.items()},
+        settings={name: model.settings for name, model in models.items()},
+        changed=changed,
+        versions=versions(),
+        exported_with=bundle.manifest["versions"],
+    )
+
+
+def _parity(name: str, model: Model, exported: dict[str, Any], largest: float) -> Parity:
+    """With the limits of the export, but never wider ones than any export needs: a manifest can be edited."""
+    labels = model.metadata.labels
+    if model.metadata.precision == FP32:
+        tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
+        allowed = tolerance * max(1.0, largest) if allowed is None else allowed
+        asked = exported.get("share") is None  # as in bundles from before it was written
+        most = MOST_ASKED * max(1.0, largest) if asked else MOST * largest
+        against = "the Python module at the export"
+        return Parity(name, labels, min(tolerance, 2 * most), allowed=min(allowed, most), against=against)
+    noise = min(exported["max_abs_difference"], MOST_LOWER * largest)
+    return Parity(name, labels, noise, allowed=noise, against="it did at the export")
+
+
+def _inputs(
+    bundle: Bundle, reference: Reference, metadata: Metadata, data: str | Path | FeatureSet | None, batch_size: int
+) -> Iterator[Batch]:
+    """Those of the reference's inputs that ``data``, or the bundle itself, holds."""
+    if data is None:
+        stored = [*reference.inputs]
+        for start in range(0, len(stored), batch_size):
+            rows = stored[start : start + batch_size]
+            values = np.stack([reference.inputs[row] for row in rows])
+            yield Batch(values, np.zeros(len(rows), np.int64), [reference.ids[row] for row in rows])
+        return
+    known = set(reference.ids)
+    if metadata.head_only:
+        features = held_out_features(data, metadata, metadata.labels)
+        chosen = [row for row, sample in enumerate(features.features.ids("test")) if sample in known]
+        held_out: HeldOut = dataclasses.replace(features, rows=np.array(chosen, dtype=np.int64))
+    elif isinstance(data, FeatureSet):
+        raise InputError("--data: a feature set verifies a head alone, name images for a classifier")
+    else:
+        images = held_out_images(data, bundle.manifest, metadata.labels, metadata.prepare)
+        samples = [sample for sample in images.images.samples if sample.id in known]
+        held_out = dataclasses.replace(images, images=dataclasses.replace(images.images, samples=samples))
+    yield from held_out.batches(batch_size)
+
+
+def _compare(
+    name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model, batch_size: int
+) -> None:
+    parity.add(ids, expected, run_file(name, model, inputs))
+    if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
+        other = made_up_inputs(inputs)[:1]
+        inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
+    for rows in batches_of(model, len(inputs), model.metadata.batch_size(batch_size)):
+        parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))

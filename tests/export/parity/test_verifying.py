@@ -1,0 +1,383 @@
+"""`headsmith verify`, and exports in lower precision from a run to a bundle that says what it costs."""
+
+import dataclasses
+import json
+import re
+import shutil
+
+import numpy as np
+import onnx
+import pytest
+import safetensors.numpy
+from PIL import Image
+from scipy.stats import binomtest
+from typer.testing import CliRunner
+
+from headsmith.cli import app
+from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.files import sha256_file
+from headsmith.evaluate import predict
+from headsmith.export import GateError, ParityError, export_classifier, verify
+from headsmith.export.metadata import Metadata, identity
+from headsmith.export.parity.held_out import Batch
+from headsmith.export.parity.verification_data import METADATA, Recorder, Reference
+from headsmith.show import show_bundle
+from headsmith.trainer import FeatureSet, train
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def int8(tiny_run, tmp_path_factory):
+    """The run in int8, whatever that costs, and with a temperature."""
+    out = tmp_path_factory.mktemp("int8") / "tiny"
+    return export_classifier(tiny_run, out=out, precision="int8", max_drop=100, calibrate=True)
+
+
+@pytest.fixture
+def copy(tiny_bundle, tmp_path):
+    return shutil.copytree(tiny_bundle.path, tmp_path / "copy")
+
+
+def source(run):
+    return run.record["features"]["source"]["source"]
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_a_bundle_verifies(tiny_bundle, tiny_run, with_data):
+    found = verify(tiny_bundle.path, data=source(tiny_run) if with_data else None)
+    assert found.passed
+    found.check()
+    assert found.files.keys() == {"model.onnx", "model.ts"}
+    for report in found.files.values():
+        assert report.n == report.equal_top1 == (12 if with_data else 6)
+        assert report.batches.keys() >= {1, 2, 7}
+        assert report.max_abs_difference < 1e-4
+    assert found.changed == []
+    assert found.versions == found.exported_with
+
+
+def test_a_lower_precision_verifies_against_itself(int8):
+    (report,) = verify(int8).files.values()
+    assert report.max_abs_difference == 0
+    assert report.allowed_difference == int8.manifest["parity"]["model.onnx"]["max_abs_difference"] > 0
+
+
+def replace_answers(bundle, change):
+    """Change the Python module's answers in a bundle, as if its file answered otherwise here."""
+    path = bundle / "reference.safetensors"
+    reference = Reference.load(bundle)
+    tensors = {f"answers:{name}": change(logits) for name, logits in reference.answers.items()}
+    tensors |= {f"inputs:{row}": values for row, values in reference.inputs.items()}
+    tensors |= {"made_up:inputs": reference.made_up}
+    tensors |= {f"made_up:{name}": values for name, values in reference.made_up_answers.items()}
+    rows = {"ids": reference.ids, "digests": reference.digests}
+    safetensors.numpy.save_file(tensors, path, {**reference.metadata.to_strings(), METADATA: json.dumps(rows)})
+    list_hash(path)
+
+
+def list_hash(path):
+    """Let the manifest beside a file say that it is the right one."""
+    listing = path.parent / "manifest.json"
+    manifest = json.loads(listing.read_text())
+    manifest["files"][path.name] = {"sha256": sha256_file(path), "bytes": path.stat().st_size}
+    listing.write_text(json.dumps(manifest))
+
+
+def test_a_file_that_answers_otherwise_here(copy):
+    replace_answers(copy, lambda logits: np.ascontiguousarray(logits[:, ::-1]))
+    found = verify(copy)
+    assert not found.passed
+    with pytest.raises(ParityError, match="model.onnx does not answer as the Python module at the export on 6"):
+        found.check()
+    result = runner.invoke(app, ["verify", str(copy), "--json"])
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["files"]["model.onnx"]["passed"] is False
+    assert "does not answer" in result.stderr
+
+
+def test_the_table(tiny_bundle):
+    result = runner.invoke(app, ["verify", str(tiny_bundle.path)])
+    assert result.exit_code == 0
+    assert "hashes fit" in result.stdout
+    assert result.stdout.count("as exported") == 2
+
+
+def test_no_batch(tiny_bundle):
+    with pytest.raises(InputError, match="batch_size: 0 found, expected 1 or more"):
+        verify(tiny_bundle, batch_size=0)
+
+
+def test_a_hash_that_does_not_fit(copy):
+    with (copy / "model.onnx").open("r+b") as file:
+        file.seek(1000)
+        file.write(b"x")
+    with pytest.raises(DamagedFileError, match="its hash differs"):
+        verify(copy)
+
+
+def test_a_bundle_without_reference(copy):
+    (copy / "reference.safetensors").unlink()
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["files"]["reference.safetensors"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"reference\.safetensors: not found, so there is nothing to compare with"):
+        verify(copy)
+
+
+def test_a_damaged_reference(copy):
+    (copy / "reference.safetensors").write_bytes(b"nothing")
+    with pytest.raises(DamagedFileError, match="damaged"):
+        Reference.load(copy)
+
+
+@pytest.fixture(scope="module")
+def rows_of_one_id(tmp_path_factory):
+    """A head on a feature set in which two rows share an id, as bags and views do; and that set."""
+    folder = tmp_path_factory.mktemp("bags")
+    random = np.random.default_rng(0)
+    labels = np.tile(np.arange(3), 40)
+    rows = random.normal(size=(120, 8)).astype(np.float32) + 4 * np.eye(8, dtype=np.float32)[labels]
+    ids = [f"bag{row // 6}{'abc'[row % 3]}" for row in range(120)]
+    parts = {"train": slice(0, 60), "val": slice(60, 90), "test": slice(90, 120)}
+    columns = ({split: values[part] for split, part in parts.items()} for values in (rows, labels, np.array(ids)))
+    features, classes, names = columns
+    found = FeatureSet.from_arrays(features, classes, ids=names, out=folder / "features", class_names=["x", "y", "z"])
+    run = train(found, out=folder / "run", epochs=20, device="cpu")
+    return export_classifier(run, out=folder / "bundle", head_only=True), found
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_several_rows_of_one_id(rows_of_one_id, with_data):
+    bundle, features = rows_of_one_id
+    assert len(set(features.ids("test"))) == 15 < len(features.ids("test"))
+    found = verify(bundle, data=features if with_data else None)
+    assert found.passed
+    assert found.changed == []
+    assert found.files["model.onnx"].n == (30 if with_data else 8)
+
+
+def test_a_changed_row_among_several_of_its_id(rows_of_one_id):
+    bundle, features = rows_of_one_id
+    rows = features.arrays("test")[0].clone()
+    rows[4] += 1
+    other = FeatureSet.from_arrays(
+        {split: rows if split == "test" else features.arrays(split)[0] for split in features.splits},
+        {split: features.arrays(split)[1] for split in features.splits},
+        ids={split: np.array(features.ids(split)) for split in features.splits},
+        class_names=features.class_names,
+    )
+    found = verify(bundle, data=other)
+    assert found.changed == [features.ids("test")[4]]
+    assert found.files["model.onnx"].n == 29
+    assert found.passed
+
+
+def by_id(bundle):
+    """Write a bundle's reference as it was before several inputs could share an id."""
+    reference = Reference.load(bundle)
+    tensors = {f"answers:{name}": logits for name, logits in reference.answers.items()}
+    tensors |= {f"inputs:{reference.ids[row]}": values for row, values in reference.inputs.items()}
+    digests = json.dumps(dict(zip(reference.ids, reference.digests, strict=True)))
+    path = bundle / "reference.safetensors"
+    safetensors.numpy.save_file(tensors, path, {"headsmith": digests})
+    list_hash(path)
+
+
+def test_an_older_bundle_verifies(copy, tiny_run):
+    by_id(copy)
+    assert verify(copy).passed
+    found = verify(copy, data=source(tiny_run))
+    assert found.passed
+    assert found.files["model.onnx"].n == 12
+
+
+def test_an_older_bundle_whose_inputs_share_ids(rows_of_one_id, tmp_path):
+    folder = shutil.copytree(rows_of_one_id[0].path, tmp_path / "older")
+    by_id(folder)
+    with pytest.raises(InputError, match="30 answers to inputs of 15 ids, .*; export the bundle again"):
+        verify(folder)
+
+
+def test_a_feature_set_is_opened_once(tiny_run, tmp_path, monkeypatch):
+    opened, load = [], FeatureSet.load.__func__
+
+    def counted(cls, path):
+        opened.append(path)
+        return load(cls, path)
+
+    monkeypatch.setattr(FeatureSet, "load", classmethod(counted))
+    export_classifier(tiny_run, out=tmp_path / "head", head_only=True, precision="fp16", calibrate=True, max_drop=100)
+    assert opened == [tiny_run.record["features"]["path"]]
+    export_classifier(tiny_run, out=tmp_path / "whole", calibrate=True)
+    assert len(opened) == 2
+
+
+def test_other_images(tiny_bundle, image_folder):
+    with pytest.raises(InputError, match="has none of the 12 inputs whose answers the bundle carries"):
+        verify(tiny_bundle, data=image_folder({"cat": 20}, size=41))
+
+
+def test_images_that_decode_otherwise_are_named_and_not_compared(tiny_bundle, tiny_run, tmp_path):
+    held_out = FeatureSet.load(tiny_run.record["features"]["path"]).ids("test")
+    folder = tmp_path / "held_out"
+    for sample in held_out:
+        (folder / sample).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(f"{source(tiny_run)}/{sample}", folder / sample)
+    image = Image.open(folder / held_out[3]).copy()
+    image.putpixel((20, 20), (1, 2, 3))
+    image.save(folder / held_out[3])
+    found = verify(tiny_bundle, data=folder)
+    assert found.changed == [held_out[3]]
+    assert found.files["model.onnx"].n == 11
+    assert found.passed
+
+
+def test_what_it_costs_stands_in_bundle_and_card(int8, tiny_run):
+    precision, calibration = int8.manifest["precision"], int8.manifest["calibration"]
+    assert precision["precision"] == int8.open().metadata.precision == "int8"
+    assert precision["full"]["top1"]["n"] == precision["lower"]["top1"]["n"] == tiny_run.record["results"]["val"]["n"]
+    assert precision["full"]["top1"]["value"] == tiny_run.record["results"]["val"]["top1"]
+    assert calibration["before"]["test"]["nll"] == pytest.approx(tiny_run.record["results"]["test"]["loss"], rel=1e-4)
+    assert calibration["after"]["val"]["nll"] <= calibration["before"]["val"]["nll"]
+    card = (int8.path / "README.md").read_text()
+    assert "`model.onnx` computes in int8" in card
+    assert re.search(r"int8 is (not faster here|[\d.]+ times as fast)", card)
+    assert f"a temperature of {calibration['temperature']:.4g}" in card
+    parity = json.loads((int8.path / "parity.json").read_text())
+    assert parity["files"]["fp32/model.onnx"]["passed"]
+    assert parity["precision"]["agreement"]["against"] == "the float32 file"
+    assert not (int8.path / "fp32").exists()
+
+
+def test_what_few_validation_images_can_show_is_said(int8, capsys):
+    """One of 12 is 8.3 points; scipy calls 6 of 6 at 5 %, and not 5 of 5."""
+    assert binomtest(6, 6).pvalue < 0.05 < binomtest(5, 5).pvalue
+    precision = int8.manifest["precision"]
+    assert precision["one_input"] == pytest.approx(100 / 12)
+    assert precision["smallest_drop"] == pytest.approx(50)
+    said = (
+        "12 validation inputs: one is 8.33 points, and McNemar's exact test would call no drop below 50 points at 5 %"
+    )
+    show_bundle(int8)
+    assert said in capsys.readouterr().out
+    assert said in (int8.path / "README.md").read_text()
+    assert json.loads((int8.path / "parity.json").read_text())["precision"]["power"] == said
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int8-dynamic"])
+def test_a_gate_on_few_images_is_refused_before_anything_is_done(tiny_run, tmp_path, monkeypatch, precision):
+    monkeypatch.setattr("headsmith.export.exporting.backbone_from_record", lambda record: pytest.fail("work was done"))
+    command = ["export", str(tiny_run.path), "--out", str(tmp_path / "few" / "b"), "--precision", precision]
+    result = runner.invoke(app, command)
+    assert result.exit_code == 2
+    assert f"--precision {precision}: --max-drop: 1 points on 12 validation inputs found" in result.stderr
+    assert "expected at least 100 of them, or --max-drop 8.34" in result.stderr
+    assert not list((tmp_path / "few").iterdir())
+
+
+def test_a_gate_that_fails_leaves_nothing(tiny_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("headsmith.export.precision.gates.GateReport.exceeded", lambda self: ["top-1 drops"])
+    out = tmp_path / "bundles" / "tiny"
+    command = ["export", str(tiny_run.path), "--out", str(out), "--precision", "int8-dynamic", "--head-only"]
+    command += ["--max-drop", "100"]
+    result = runner.invoke(app, command)
+    assert result.exit_code == 3
+    assert "int8-dynamic: top-1 drops. On 12 validation inputs top-1 is" in result.stderr
+    assert not list(out.parent.iterdir())
+    with pytest.raises(GateError) as caught:
+        export_classifier(tiny_run, out=out, precision="int8-dynamic", head_only=True, max_drop=100)
+    assert caught.value.report.precision == "int8-dynamic"
+
+
+def test_a_lower_precision_is_for_onnx(tiny_run, tmp_path):
+    with pytest.raises(InputError, match="precision fp16: is for model.onnx; add `formats` onnx"):
+        export_classifier(tiny_run, out=tmp_path / "bundle", precision="fp16", formats=("torchscript",))
+
+
+def test_no_lower_precision_behind_a_decoder(tiny_run, tmp_path):
+    pytest.importorskip("onnxruntime_extensions")
+    with pytest.raises(
+        InputError,
+        match="precision int8: found with `input_format` encoded, expected `input_format` uint8-nhwc `resize`",
+    ):
+        export_classifier(tiny_run, out=tmp_path / "bundle", precision="int8", input_format="encoded")
+
+
+def test_an_older_bundle_with_a_float16_input(tiny_run, tmp_path):
+    """Which `export` wrote until `--precision` came."""
+    bundle = export_classifier(tiny_run, out=tmp_path / "half", precision="fp16", max_drop=100)
+    path = bundle.path / "model.onnx"
+    model = onnx.load(path)
+    (given,) = model.graph.input
+    given.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    for node in model.graph.node:
+        node.input[:] = ["wide" if name == given.name else name for name in node.input]
+    model.graph.node.insert(0, onnx.helper.make_node("Cast", [given.name], ["wide"], to=onnx.TensorProto.FLOAT))
+    onnx.save(model, path)
+    manifest = json.loads((bundle.path / "manifest.json").read_text())
+    manifest["input"]["dtype"] = "float16"
+    report = json.loads((bundle.path / "parity.json").read_text())
+    report.pop("manifest")  # hashes of its fields, which no bundle had then
+    (bundle.path / "parity.json").write_text(json.dumps(report))
+    for file in (path, bundle.path / "parity.json"):
+        manifest["files"][file.name] = {"sha256": sha256_file(file), "bytes": file.stat().st_size}
+    (bundle.path / "manifest.json").write_text(json.dumps(manifest))
+    assert verify(bundle.path).passed
+    Image.new("RGB", (50, 40), (200, 30, 90)).save(tmp_path / "photo.jpg")
+    assert predict(bundle.path, [tmp_path / "photo.jpg"])[0].error is None
+
+
+@pytest.mark.parametrize("gone", [{"path": "nowhere"}, {"fingerprint": "other"}])
+def test_no_temperature_without_the_features(tiny_run, tmp_path, gone):
+    run = dataclasses.replace(tiny_run, record=tiny_run.record | {"features": tiny_run.record["features"] | gone})
+    with pytest.raises(InputError, match="calibrate: "):
+        export_classifier(run, out=tmp_path / "bundle", calibrate=True, data=source(tiny_run))
+
+
+def test_no_ranges_without_the_training_images(tiny_run, tmp_path, image_folder):
+    elsewhere = tiny_run.record["features"]["source"] | {"source": str(tmp_path / "gone")}
+    record = tiny_run.record | {"features": tiny_run.record["features"] | {"source": elsewhere}}
+    images = image_folder({"cat": 3, "dog": 3})
+    with pytest.raises(InputError, match="the images that the features came from cannot be opened"):
+        export_classifier(
+            dataclasses.replace(tiny_run, record=record), out=tmp_path / "b", precision="int8", data=images
+        )
+
+
+def test_what_a_bundle_carries_is_bounded(tmp_path):
+    recorder = Recorder(600)
+    for start in range(0, 600, 64):
+        rows = np.arange(start, min(start + 64, 600))
+        values = np.repeat(rows.astype(np.float32)[:, None], 300_000, axis=1)  # 1.2 MB each
+        recorder.add(Batch(values, rows, [str(row) for row in rows]), {"python": values[:, :3]})
+    about = Metadata(("a", "b", "c"), "features", None, identity(None, 300_000), "feature set")
+    recorder.save(tmp_path / "reference.safetensors", about)
+    reference = Reference.load(tmp_path)
+    assert len(reference.digests) == len(reference.answers["python"]) == 256
+    assert reference.ids[:: len(reference.ids) - 1] == ["0", "599"]
+    assert reference.answers["python"][:, 0].tolist() == [float(name) for name in reference.ids]
+    assert 1 < len(reference.inputs) <= 8
+    assert sum(values.nbytes for values in reference.inputs.values()) <= 8_000_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("k", 3),
+        ("k", "5"),
+        ("outputs", ["logits", "topk_scores"]),
+        ("outputs", ["logits", "topk_scores", "topk_indices", "probabilities"]),
+        ("input.name", "pixels"),
+        ("input.dtype", "uint8"),
+        ("input.shape", ["batch", 3, 64, 64]),
+        ("head.kind", "cosine"),
+    ],
+)
+def test_a_manifest_that_was_edited_by_hand(copy, field, value):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    outer, _, inner = field.partition(".")
+    (manifest[outer] if inner else manifest)[inner or outer] = value
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=rf"model\.onnx: has {field} .*, manifest.json says .*: edited by hand"):
+        verify(copy)

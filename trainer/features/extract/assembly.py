@@ -1,0 +1,189 @@
+"""From shards to a feature set: assembled aside, then put in place in one step."""
+
+import os
+import shutil
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from ....core.environment import versions
+from ....core.errors import InputError
+from ....core.files import write_json
+from ..copies import find_copies
+from ..feature_set import pictures_sha256, rows_sha256
+from ..feature_writer import FURTHER, split_file
+from ..images.image_set import ImageSet
+from ..images.samples import SPLITS, listed
+from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
+from .redivision import redivide
+from .request import fingerprint
+from .shards import Shard, ShardRows, read_shard
+from .split_rows import SplitRows
+
+
+def assemble(
+    partial: Path, shards: list[Shard], images: ImageSet, backbone: dict[str, Any], request: dict[str, Any]
+) -> Path:
+    """Build the feature set inside the folder of the unfinished extraction.
+
+    Args:
+        partial: The folder, with every shard in it.
+        shards: Its shards.
+        images: What they were extracted from.
+        backbone: The backbone's record.
+        request: The parts that decide the features.
+
+    Returns:
+        The folder of the finished feature set, to be put in place with `publish`.
+
+    Raises:
+        InputError: Unreadable images left a split empty or a class without training images.
+    """
+    found = {shard.name: read_shard(partial / shard.name, shard, images, request) for shard in shards}
+    tables = {split: _with_views(_join(shards, found, split), shards, split) for split in SPLITS}
+    unreadable = [entry for rows in found.values() for entry in rows.unreadable]
+    images, moved, told = redivide(images, tables, [entry["id"] for entry in unreadable])
+    rows = {split: SplitRows.of(split, tables, moved) for split in SPLITS}
+    _check_left(rows, images, unreadable)
+    folder = partial / "assembled"
+    shutil.rmtree(folder, ignore_errors=True)
+    for split, one in rows.items():
+        _write_split(folder / split, one, images.class_names)
+    write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
+    write_json(folder / MANIFEST, _manifest(rows, list(found.values()), images, backbone, request, unreadable, told))
+    return folder
+
+
+def publish(folder: Path, partial: Path, out: Path) -> None:
+    """Put a finished folder in place of ``out`` and remove the rest of the extraction.
+
+    A replaced feature set is moved aside first and deleted last.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    if out.exists():
+        shutil.rmtree(partial / "replaced", ignore_errors=True)
+        out.rename(partial / "replaced")
+    folder.rename(out)
+    rest = partial.with_name(f".{partial.name}.done")
+    shutil.rmtree(rest, ignore_errors=True)
+    partial.rename(rest)  # in one step, so that no other process finds parts of it missing
+    shutil.rmtree(rest)
+
+
+def _join(shards: list[Shard], found: dict[str, ShardRows], split: str) -> pa.Table:
+    tables = [found[shard.name].table.replace_schema_metadata() for shard in shards if shard.split == split]
+    return pa.concat_tables(tables)
+
+
+def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
+    """Add the number of its view to each row, where training images have several."""
+    views = {shard.split: shard.views for shard in shards}
+    if max(views.values()) == 1:
+        return table
+    numbers = np.arange(len(table), dtype=np.int64) % views[split]
+    return table.append_column("view", pa.array(numbers))
+
+
+def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
+    """Refuse what the unreadable images leave useless."""
+    names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
+    remedy = f"is readable: {names}; repair them or add others"
+    lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
+    if lost:
+        classes = listed([repr(images.class_names[label]) for label in lost])
+        raise InputError(f"no training image of class {classes} {remedy}")
+    for split, one in rows.items():
+        if not len(one.labels):
+            raise InputError(f"no image of {split} {remedy}")
+
+
+def _write_split(folder: Path, rows: SplitRows, class_names: list[str]) -> None:
+    """Copy the rows from the mapped shards, one after the other."""
+    further = {name: rows.column(name) for name in FURTHER if name in rows.names}
+    with split_file(folder, rows.ids, rows.labels, class_names, rows.width, rows.dtype, further) as sink:
+        for block in rows.blocks():
+            sink.append(block)
+
+
+def _manifest(
+    tables: dict[str, SplitRows],
+    shards: list[ShardRows],
+    images: ImageSet,
+    backbone: dict[str, Any],
+    request: dict[str, Any],
+    unreadable: list[dict[str, str]],
+    told: list[str],
+) -> dict[str, Any]:
+    seconds = elapsed(shards)
+    copies = find_copies({split: one.shown() for split, one in tables.items()})
+    readable = len(images) - len(unreadable)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "fingerprint": fingerprint(request),
+        "request": request,
+        "backbone": backbone,
+        "source": images.source,
+        "source_fingerprint": request["source"],
+        "class_names": images.class_names,
+        "splits": {split: len(one.labels) for split, one in tables.items()},
+        "split_rule": images.split_rule,
+        "rows_sha256": {split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
+        "pictures_sha256": {split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
+        "copies": copies.record(images.class_names),
+        "warnings": copies.warnings(images.class_names) + told + _kept_whole(tables, images),
+        "feature_dim": backbone["feature_dim"],
+        "dtype": tables["train"].dtype,
+        **{key: request[key] for key in ("amp", "views") if key in request},
+        "l2_normalised": False,
+        "unreadable": unreadable,
+        "remarks": dict(sum((Counter(rows.remarks) for rows in shards), Counter[str]()).most_common()),
+        "statistics": {
+            **_statistics(list(tables.values())),
+            "seconds": round(seconds, 3),
+            "images_per_second": round(readable / seconds, 1),
+        },
+        "versions": versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _kept_whole(rows: dict[str, SplitRows], images: ImageSet) -> list[str]:
+    """A line for each carved split that lacks classes of which train has images."""
+    known = np.unique(rows["train"].labels)
+    lacking = {split: np.setdiff1d(known, rows[split].labels) for split in images.carved}
+    return [
+        f"{split} has no image of class {listed([repr(images.class_names[label]) for label in labels])}: too few "
+        "different ones, or unreadable"
+        for split, labels in lacking.items()
+        if labels.size
+    ]
+
+
+def elapsed(shards: list[ShardRows]) -> float:
+    """Seconds in which at least one process worked: what several did at once counts once, pauses do not."""
+    total, until = 0.0, float("-inf")
+    for began, ended in sorted((shard.began, shard.began + shard.seconds) for shard in shards):
+        total += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return max(total, 1e-9)
+
+
+def _statistics(tables: list[SplitRows]) -> dict[str, float]:
+    """Smallest and largest value and mean Euclidean norm of the features as they are stored."""
+    low, high, norms, rows = float("inf"), float("-inf"), 0.0, 0
+    for block in (
+        torch.from_numpy(block.astype(np.float32)) for table in tables for block in table.blocks() if block.size
+    ):
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        norms += float(block.norm(dim=1).double().sum())
+        rows += len(block)
+    return {"min": low, "max": high, "mean_norm": norms / rows}

@@ -1,0 +1,158 @@
+"""Which column holds what: found where only one can, else asked for by name."""
+
+import re
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+
+from ....core.errors import InputError, near
+from ....core.printable import short, shown
+from ..images.samples import listed
+from ..size_limits import WIDEST
+from .row_splits import says_splits, split_column
+from .table import TORCH_ONLY, Column, Table, without_split
+
+_FEATURES = {
+    "feature",
+    "features",
+    "embedding",
+    "embeddings",
+    "image_embedding",
+    "image_embeddings",
+    "image_embeds",
+    "x",
+}
+_LABELS = {"label", "labels", "target", "targets", "y", "class"}
+_IDS = {"id", "ids"}
+
+
+@dataclass(frozen=True)
+class Names:
+    """The columns that were asked for by name; ``None`` for those to find."""
+
+    features: str | None = None
+    labels: str | None = None
+    ids: str | None = None
+    groups: str | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The columns of a table that are used.
+
+    Attributes:
+        guessed: Whether nobody named the column of labels.
+    """
+
+    table: Table
+    features: Column
+    labels: Column
+    ids: Column | None
+    groups: Column | None
+    splits: Column | None
+    guessed: bool
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Role to column name, for the manifest."""
+        roles = {
+            "features": self.features,
+            "labels": self.labels,
+            "ids": self.ids,
+            "groups": self.groups,
+            "splits": self.splits,
+        }
+        return {role: column.name for role, column in roles.items() if column is not None}
+
+    @property
+    def not_read(self) -> list[str]:
+        """The file's other columns."""
+        used = self.names.values()
+        return [*(column.name for column in self.table.columns if column.name not in used), *self.table.left_out]
+
+
+def choose(table: Table, asked: Names) -> Chosen:
+    """Find the columns of a table.
+
+    Raises:
+        InputError: None fits or several do (the message lists them), a name that is not there, or columns of different
+            length, or a column of splits that names none or others than the file.
+    """
+    features = _find(table, "features", asked.features, _is_features, _FEATURES)
+    _check_matrix(table, features)
+    splits = split_column(table, features.shape[0], other_than=astuple(asked))
+    rest = [column for column in table.columns if column is not features and column is not splits]
+    named = [column for column in rest if column.class_names is not None]
+    found = replace(table, columns=named if len(named) == 1 and asked.labels is None else rest)
+    labels = _find(found, "labels", asked.labels, _is_labels, _LABELS)
+    ids = _called(table, asked.ids, "--id-column") if asked.ids else _own_ids(table)
+    groups = _called(table, asked.groups, "--group-column") if asked.groups else None
+    used = splits if splits is not None and says_splits(table, splits) else None
+    chosen = Chosen(table, features, labels, ids, groups, used, guessed=asked.labels is None)
+    _check_columns(chosen)
+    return chosen
+
+
+def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str]) -> Column:
+    flag = f"--{role.removesuffix('s')}-column"
+    if asked is not None:
+        return _called(table, asked, flag)
+    possible = [column for column in table.columns if fits(column)]
+    by_name = [column for column in table.columns if without_split(column.name).lower() in usual]
+    for candidates in (possible, [column for column in possible if column in by_name], [] if possible else by_name):
+        if len(candidates) == 1:
+            return candidates[0]
+    if possible:
+        several = listed([str(column) for column in possible], 20)
+        raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
+    matrix = "a matrix (N, D) of floats, or columns f0, f1, ... of a table"
+    what = matrix if role == "features" else "one whole number or text a row"
+    holds = listed([str(column) for column in table.columns], 20)
+    usable = any(len(column.shape) == (2 if role == "features" else 1) for column in table.columns)
+    todo = f"name them with {flag}" if usable else "write it there"
+    holds = f"others are {holds}: {todo}" if holds else "it holds nothing else"
+    raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}")
+
+
+def _called(table: Table, asked: str, flag: str) -> Column:
+    for column in table.columns:
+        if asked in (column.name, without_split(column.name)):
+            return column
+    names = [column.name for column in table.columns]
+    holds = listed([short(name) for name in names], 20)
+    raise InputError(f"{table.name}: {flag} {shown(asked)} found, expected one of {holds}{near(asked, names)}")
+
+
+def _own_ids(table: Table) -> Column | None:
+    found = [c for c in table.columns if c.dtype == "str" and without_split(c.name).lower() in _IDS]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_features(column: Column) -> bool:
+    return len(column.shape) == 2 and re.match(r"b?float", column.dtype) is not None
+
+
+def _is_labels(column: Column) -> bool:
+    return column.one_a_row and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
+
+
+def _check_matrix(table: Table, features: Column) -> None:
+    if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
+        raise InputError(f"{table.name}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
+    if features.dtype not in TORCH_ONLY and not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)", features.dtype):
+        raise InputError(f"{table.name}: {features} has a number format that is not read; write it as float32")
+    if features.shape[1] > WIDEST:
+        raise InputError(f"{table.name}: {features} has more than {WIDEST:,} features a row, the most that are read")
+
+
+def _check_columns(chosen: Chosen) -> None:
+    where, rows = chosen.table.name, chosen.features.shape[0]
+    others = [column for column in (chosen.labels, chosen.ids, chosen.groups) if column is not None]
+    for column in others:
+        if not column.one_a_row:
+            raise InputError(f"{where}: {column} has not one value a row, expected shape (N,); name another column")
+    for column in others:
+        if column.shape[0] != rows:
+            raise InputError(
+                f"{where}: {chosen.features.name} has {rows} rows and {column.name} {column.shape[0]}, "
+                "expected one each; nothing says which belong together, so write them again from one source"
+            )

@@ -1,0 +1,136 @@
+"""Features from the files into the feature set: block by block, cast, checked, hashed."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....core.errors import InputError
+from ....core.progress import progress
+from ..feature_writer import FeatureWriter
+from ..images.samples import SPLITS
+from ..row_hashes import copies_told, row_hashes
+from .column_roles import Chosen
+from .row_columns import Rows
+from .table import Array
+
+
+class Statistics:
+    """What is known of the features once all are copied.
+
+    Attributes:
+        sha256: By split, of the features' bytes as they are stored.
+    """
+
+    def __init__(self) -> None:
+        self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
+        self._hashes: dict[str, Any] = {}
+        self._rows_hashes: list[Array] = []
+
+    def widen(self, low: float, high: float) -> None:
+        """Take note of the smallest and largest value of some rows."""
+        self._low, self._high = min(self._low, low), max(self._high, high)
+
+    def add(self, split: str, block: torch.Tensor) -> None:
+        """Take note of rows ``(n, D)`` of a split."""
+        self._norms += float(torch.linalg.vector_norm(block.float(), dim=1).double().sum())
+        self._rows += len(block)
+        self._hashes.setdefault(split, hashlib.sha256()).update(block.numpy().data)
+
+    def keep(self, block: Array) -> None:
+        """Take note of what rows ``(n, D)`` are, in the order of the source; those of zeros are not copies."""
+        self._rows_hashes.append(np.where(block.any(axis=1), row_hashes(block), np.uint64(0)))
+
+    def copies(self, rows: Rows) -> list[str]:
+        """What a person should know of rows that are equal."""
+        return copies_told(np.concatenate(self._rows_hashes), rows.splits, rows.labels)
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """By split, the hash of the features' bytes."""
+        return {split: found.hexdigest() for split, found in self._hashes.items()}
+
+    def summary(self) -> dict[str, float]:
+        """Smallest and largest value and mean Euclidean norm."""
+        return {"min": self._low, "max": self._high, "mean_norm": self._norms / max(1, self._rows)}
+
+
+def copy_features(
+    chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, FeatureWriter], dtype: str, *, unusable: bool = False
+) -> Statistics:
+    """Copy every row to the sink of its split, in order.
+
+    Args:
+        chosen: The columns of every table.
+        rows: The rows of all tables.
+        sinks: By split.
+        dtype: ``float16`` or ``float32``.
+        unusable: Keep NaN and infinite features, for who looks at them.
+
+    Raises:
+        InputError: A NaN or infinite feature that is not to be kept, one beyond ``dtype``, or a file that ends early.
+    """
+    statistics, start = Statistics(), 0
+    with progress("Importing", len(rows.labels), "rows") as advance:
+        for one in chosen:
+            first = start
+            for block in one.features.blocks():
+                values = _values(block, one, start - first)
+                stored = values.to(getattr(torch, dtype))
+                low, high = (float(bound) for bound in torch.aminmax(stored))
+                if not (math.isfinite(low) and math.isfinite(high)):
+                    _check(values, stored, one, start - first, unusable)
+                statistics.widen(low, high)
+                statistics.keep(stored.numpy())
+                for split, part in _parts(stored, rows.splits[start : start + len(block)]):
+                    sinks[split].append(part.numpy())
+                    statistics.add(split, part)
+                start += len(block)
+                advance(len(block))
+            if start - first != one.features.shape[0]:
+                raise InputError(
+                    f"{one.table.name}: {one.features.name} ends after {start - first} of {one.features.shape[0]} rows"
+                )
+    return statistics
+
+
+def _parts(block: torch.Tensor, splits: Array) -> Iterator[tuple[str, torch.Tensor]]:
+    """The rows of each split in a block."""
+    for code in np.unique(splits):
+        here = np.flatnonzero(splits == code)
+        yield SPLITS[code], block if len(here) == len(block) else block.index_select(0, torch.from_numpy(here))
+
+
+def _values(block: Array, chosen: Chosen, first: int) -> torch.Tensor:
+    if block.shape[1] != chosen.features.shape[1]:
+        where = f"{chosen.table.name}: {chosen.features.name}"
+        raise InputError(f"{where}: has {block.shape[1]} values in row {first}, expected {chosen.features.shape[1]}")
+    return torch.from_numpy(np.array(block, order="C"))
+
+
+def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: int, unusable: bool) -> None:
+    where, bad = f"{chosen.table.name}: {chosen.features.name}", (~values.isfinite()).any(dim=1)
+    if bad.any() and not unusable:
+        row, column = (int(place) for place in (~values.isfinite()).nonzero()[0])
+        told = f"NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
+        if chosen.features.place is not None:
+            raise InputError(f"{chosen.features.place(first + row, column)} found, expected a finite number: {told}")
+        raise InputError(f"{where}: {told} (the first is {values[row, column]:g} in column {column})")
+    lost = values.isfinite() & ~stored.isfinite()
+    if not lost.any():
+        return
+    beyond = lost.any(dim=1)
+    largest, most = float(values[lost].abs().max()), torch.finfo(torch.float32).max
+    limit, remedy = "float16's 65504", "import with --dtype float32"
+    if largest > most:
+        limit, remedy = f"float32's {most:.3g}", "divide the features by a constant, or remove these rows"
+    raise InputError(f"{where}: {largest:g} in {_rows(beyond, first)} is beyond {limit}; {remedy}")
+
+
+def _rows(marked: torch.Tensor, first: int, most: int = 5) -> str:
+    found = [str(first + row) for row in marked.nonzero().flatten().tolist()]
+    more = f" and {len(found) - most} more nearby" if len(found) > most else ""
+    return f"row{'s' if len(found) > 1 else ''} {', '.join(found[:most])}{more}"

@@ -1,0 +1,171 @@
+"""All rows of an import without their features: ids, labels, splits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....core.errors import InputError
+from ....core.printable import short
+from ..images.labels import Labels, index_labels
+from ..images.samples import SPLITS, listed
+from ..images.splitting import divide
+from .column_roles import Chosen
+from .row_splits import split_codes
+from .table import Array, Column
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the order of the source.
+
+    Attributes:
+        class_names: The classes.
+        ids: N ids.
+        labels: ``(N,)`` int64.
+        splits: ``(N,)`` int8, index into `SPLITS`.
+        split_rule: How they came to be divided.
+        warnings: What a person should know of labels, ids and splits.
+    """
+
+    class_names: list[str]
+    ids: pa.StringArray
+    labels: Array
+    splits: Array
+    split_rule: str
+    warnings: list[str]
+
+    def of(self, split: str) -> tuple[pa.StringArray, Array]:
+        """Ids and labels of one split, in order."""
+        mask = self.splits == SPLITS.index(split)
+        return self.ids.filter(pa.array(mask)), self.labels[mask]
+
+
+def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float, seed: int) -> Rows:
+    """Read the small columns of every table and divide the rows.
+
+    Raises:
+        InputError: Labels that cannot be used, one class, or a division that cannot be made.
+    """
+    labels_found = [
+        Labels(
+            f"{one.table.name}: {short(one.labels.name)}",
+            one.labels.read(),
+            one.labels.class_names or one.table.class_names,
+            one.labels.place,
+        )
+        for one in chosen
+    ]
+    names, labels = index_labels(labels_found, class_names)
+    _check_said(chosen)
+    given = np.concatenate([_given(one) for one in chosen])
+    ids = pa.concat_arrays([_ids(one) for one in chosen])
+    groups = _groups(chosen) if chosen[0].groups is not None else _repeated(ids, given)
+    division = divide(given, labels, groups, names, share=share, seed=seed)
+    by_column = sorted({one.splits.name for one in chosen if one.splits is not None})
+    rule = "; ".join([*(f"split by column {name!r}" for name in by_column), division.rule])
+    rows = Rows(names, ids, labels, division.splits, rule, division.warnings)
+    _check_use(rows, chosen)
+    rows.warnings.extend(one.table.note for one in chosen if one.table.note)
+    rows.warnings.extend(_no_labels(rows, chosen))
+    if any(one.ids for one in chosen):
+        rows.warnings.extend(_doubts(rows))
+    return rows
+
+
+def _check_said(chosen: Sequence[Chosen]) -> None:
+    silent = [one.table.name for one in chosen if one.table.split is None and one.splits is None]
+    if silent and len(silent) < len(chosen):
+        raise InputError(
+            f"{silent[0]}: says no split while other files do; name each by its split, such as train=FILE test=FILE"
+        )
+
+
+def _given(chosen: Chosen) -> Array:
+    if chosen.splits is not None:
+        return split_codes(chosen.splits)
+    return np.full(chosen.features.shape[0], SPLITS.index(chosen.table.split or "train"), np.int8)
+
+
+def _ids(chosen: Chosen) -> pa.StringArray:
+    if chosen.ids is None:
+        numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
+        return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
+    found = _read(chosen, chosen.ids)
+    if found.null_count:
+        row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(f"{chosen.table.name}: {chosen.ids.name} is empty in row {row}, expected an id in every row")
+    return found.cast(pa.string())
+
+
+def _read(chosen: Chosen, column: Column) -> pa.Array:
+    try:
+        return pa.array(column.read(), from_pandas=True)
+    except UnicodeError:  # half a character, which numpy's text may hold
+        raise InputError(
+            f"{chosen.table.name}: {column.name} has text that UTF-8 cannot write (a lone surrogate); correct it"
+        ) from None
+
+
+def _groups(chosen: Sequence[Chosen]) -> Array:
+    found = [_read(one, one.groups).cast(pa.string()) for one in chosen if one.groups]
+    return _codes(pa.concat_arrays(found))
+
+
+def _codes(values: pa.Array) -> Array:
+    """Equal numbers for equal values; values that are missing are a group each."""
+    codes: Array = values.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max(initial=0) + 1 + np.arange(len(alone))
+    return codes
+
+
+def _repeated(ids: pa.StringArray, given: Array) -> Array | None:
+    """Rows of one id (views of one image) as groups within the source's splits, or ``None`` where no id repeats."""
+    codes = _codes(ids)
+    if codes.max(initial=-1) + 1 == len(codes):
+        return None
+    return codes * len(SPLITS) + given
+
+
+def _doubts(rows: Rows) -> list[str]:
+    """What repeated ids have that they should not."""
+    codes = _codes(rows.ids)
+    first = np.unique(codes, return_index=True)[1]
+    found = []
+    for values, what in ((rows.splits, "ids in more than one split"), (rows.labels, "ids with more than one class")):
+        several = np.unique(codes[values != values[first][codes]])
+        if several.size:
+            found.append(f"{what}: {listed([rows.ids[int(first[code])].as_py() for code in several])}")
+    return found
+
+
+def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
+    where = f"{chosen[0].table.name}: {short(chosen[0].labels.name)}"
+    trained = np.unique(rows.labels[rows.splits == 0])
+    if len(trained) < 2:
+        only = ", ".join(rows.class_names[label] for label in trained)
+        other = ", or name other labels with --label-column" if chosen[0].guessed else ""
+        raise InputError(
+            f"{where}: the training rows have one class only ({only}), expected at least 2; add another class{other}"
+        )
+    for code, split in enumerate(SPLITS):
+        if not (rows.splits == code).any():
+            doubt = "".join(f" ({text})" for text in _no_labels(rows, chosen))
+            raise InputError(
+                f"{where}: no class has enough rows (or groups) to carve {split} out of train; add rows, or give "
+                f"{split}=FILE{doubt}"
+            )
+
+
+def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[str]:
+    """A doubt whether a column that nobody named holds labels: its values are nearly all different."""
+    different = len(np.unique(rows.labels))
+    if not chosen[0].guessed or 2 * different < len(rows.labels):
+        return []
+    return [
+        f"the labels were read from {chosen[0].labels.name!r}, which has {different:,} different values in "
+        f"{len(rows.labels):,} rows and may be no label; name another column with --label-column"
+    ]

@@ -1,0 +1,175 @@
+"""What makes the result of a sweep doubtful, under codes that stay the same."""
+
+import math
+from collections.abc import Sequence
+
+from ...core.builtin_types import is_number
+from ..config import TrainConfig
+from ..criterion import chance_loss
+from ..features.feature_set import FeatureSet
+from ..unused_settings import unread
+from ..warnings import FAR, USELESS, at_chance
+from .bank_grouping import Trained
+from .comparison import SweepComparison
+from .grid import Trial
+from .model_selection import Setting
+
+NOISE, GAP = 0.05, 0.1
+# Below 0 there is nothing to try.
+_FROM_ZERO = {"label_smoothing", "weight_decay", "warmup", "dropout", "noise", "averaging", "momentum", "art_lambda"}
+_NO_AXIS = {"seed"}
+Finding = dict[str, str]
+
+
+def findings_of(
+    heads: Sequence[Trained],
+    settings: Sequence[Setting],
+    contest: SweepComparison,
+    asked: Sequence[Trial],
+    feature_set: FeatureSet,
+) -> list[Finding]:
+    """The doubts about a sweep.
+
+    Their codes are ``diverged``, ``useless``, ``runaway``, ``chance``, ``edge``, ``no-baseline``, ``baseline-best``,
+    ``no-test``, ``noise`` and ``overfit``.
+
+    Args:
+        heads: All heads.
+        settings: Their settings.
+        contest: Who won.
+        asked: The heads as the sweep file asks for them, whose defaults are still open: they say what varies.
+        feature_set: What they were trained on.
+
+    Returns:
+        For each a ``code`` and a ``message``.
+    """
+    useless = _useless(contest, len(feature_set.class_names))
+    no_higher = {"learning_rate"} if useless else set()
+    edges = _edges(settings, contest, asked, no_higher)
+    return [
+        *_diverged(heads),
+        *useless,
+        *_at_chance(contest, feature_set),
+        *edges,
+        *_noise(contest),
+        *_overfit(contest),
+    ]
+
+
+def _diverged(heads: Sequence[Trained]) -> list[Finding]:
+    lost = [head for head in heads if head.diverged]
+    if not lost:
+        return []
+    rates = ", ".join(f"{rate:g}" for rate in sorted({head.config.step_size for head in lost}))
+    return [_finding("diverged", f"{len(lost)} of {len(heads)} heads, with learning rates {rates}; none can be chosen")]
+
+
+def _useless(contest: SweepComparison, num_classes: int) -> list[Finding]:
+    head = contest.winner.setting.best
+    loss, equal = head.best["loss"], chance_loss(head.config, num_classes)
+    if loss <= USELESS * equal:
+        return []
+    message = (
+        f"the winner's loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; "
+        f"change learning_rate (now {head.config.step_size:g}), or train for more epochs"
+    )
+    return [_finding("runaway" if loss > FAR * equal else "useless", message)]
+
+
+def _at_chance(contest: SweepComparison, feature_set: FeatureSet) -> list[Finding]:
+    doubt = at_chance(contest.winner.setting.best.val, feature_set, "val")
+    return [_finding("chance", f"the winner's {doubt}")] if doubt else []
+
+
+def _edges(
+    settings: Sequence[Setting], contest: SweepComparison, asked: Sequence[Trial], no_higher: set[str]
+) -> list[Finding]:
+    """Where the winner's numbers are the outermost; the highest of those in ``no_higher`` is far enough."""
+    winner = contest.winner.setting
+    config = winner.best.config
+    wanted = [one.config for one in asked if _are_rivals(one.contender, one.config, winner)]
+    rivals = [one for one in settings if _are_rivals(one.contender, one.best.config, winner)]
+    enough = winner.mean("score") - _standard_error(winner)
+    found = []
+    for name in sorted(vars(config).keys() - _NO_AXIS - unread(config).keys()):
+        value, values = getattr(config, name), {getattr(one.best.config, name) for one in rivals}
+        varied = len({getattr(one, name) for one in wanted}) > 1
+        if varied and len(values) > 1 and all(is_number(one) for one in values):
+            flat = any(one.merit[0] >= enough for one in rivals if getattr(one.best.config, name) != value)
+            side = _side(name, value, values)
+            if side and not flat and not (side == "highest" and name in no_higher):
+                message = f"the winner's {name}, {value:g}, is the {side} that was tried; try {_more(side)}"
+                found.append(_finding("edge", message))
+    return found
+
+
+def _are_rivals(contender: str, config: TrainConfig, winner: Setting) -> bool:
+    """Whether numbers can be compared: another loss or optimiser has others of its own."""
+    best = winner.best.config
+    return (contender, config.loss, config.optimizer) == (winner.contender, best.loss, best.optimizer)
+
+
+def _standard_error(setting: Setting) -> float:
+    """Of the score, at the most; what lies within one of the best is as good (Breiman et al., CART, 1984)."""
+    select, score = setting.best.config.select, setting.mean("score")
+    highest = 1.0 if isinstance(select, str) else sum(select)
+    return math.sqrt(max(score * (highest - score), 0.0) / setting.best.val["n"])
+
+
+def _side(name: str, value: float, values: set[float]) -> str:
+    if value == max(values):
+        return "highest"
+    return "lowest" if value == min(values) and not (value == 0 and name in _FROM_ZERO) else ""
+
+
+def _more(side: str) -> str:
+    return "higher ones" if side == "highest" else "lower ones"
+
+
+def _noise(contest: SweepComparison) -> list[Finding]:
+    winner = contest.winner
+    if contest.baseline is None:
+        message = (
+            "softmax is not among the losses, so that nothing says what the winner's is worth; add `loss: softmax`, "
+            "and a grid with p_k [1] and the same m, which is what pruning alone buys"
+        )
+        return [_finding("no-baseline", message)]
+    if winner.name == contest.baseline:
+        others = len(contest.contenders) > 1
+        return [_finding("baseline-best", "no other loss did better than plain cross-entropy")] if others else []
+    if not contest.tested:
+        message = (
+            f"there is no test split, and the validation rows chose the winner, so that they cannot say whether it is "
+            f"better than {contest.baseline} by more than chance"
+        )
+        return [_finding("no-test", message)]
+    tests = {name: test for name, test in winner.tests.items() if name in _judged(winner.setting.best.config)}
+    beyond = [test["only_first"] - test["only_second"] for test in tests.values() if test["p_holm"] < NOISE]
+    if any(lead > 0 for lead in beyond):
+        return []
+    said = ", ".join(
+        f"{name} {test['only_first']} rows won and {test['only_second']} lost (p = {test['p_holm']:.2g})"
+        for name, test in tests.items()
+    )
+    place = "worse than" if beyond else "within noise of"
+    return [_finding("noise", f"the winner is {place} {contest.baseline} on the test split: {said}")]
+
+
+def _judged(config: TrainConfig) -> tuple[str, ...]:
+    """The accuracies that the criterion is about."""
+    return (config.select,) if config.select in ("top1", "top5") else ("top1", "top5")
+
+
+def _overfit(contest: SweepComparison) -> list[Finding]:
+    train, val = contest.train["top1"], contest.winner.setting.best.val["top1"]
+    if train - val <= GAP:
+        return []
+    message = (
+        f"the winner has top-1 {train:.1%} on training rows and {val:.1%} on validation; more data, weight_decay or "
+        "dropout may help"
+    )
+    return [_finding("overfit", message)]
+
+
+def _finding(code: str, message: str) -> Finding:
+    return {"code": code, "message": message}

@@ -1,0 +1,81 @@
+"""Settings that a head does not read: told to whoever asks for one, and not multiplied out by a grid."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.errors import InputError
+from .config import TrainConfig
+from .loss_methods import NETWORKS
+
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+_RELAXATION = ("inverse_temperature", "distribution", "art_lambda")
+_STEPS = ("momentum", "warmup", "schedule", "dropout", "noise", "balanced", "averaging", "batch_size")
+
+
+def unread(config: TrainConfig) -> dict[str, str]:
+    """The settings that cannot change the head that ``config`` trains, each with the reason in words."""
+    return _unread_by_loss(config) | _unread_by_head(config) | _unread_by_optimizer(config)
+
+
+def without_unused(config: TrainConfig) -> TrainConfig:
+    """The same head, what it does not read set to its default."""
+    return dataclasses.replace(config, **{name: _DEFAULTS[name] for name in unread(config)})
+
+
+def unused_settings(config: TrainConfig, asked: Iterable[str]) -> list[str]:
+    """What is asked for and not read, a sentence each; a default is no wish, and the loss itself judges its ``p_k``.
+
+    Args:
+        config: The settings.
+        asked: The names of those that somebody chose.
+    """
+    reasons = unread(config)
+    return [
+        f"{name}: {getattr(config, name)} found, but {reasons[name]}; leave it out"
+        for name in _DEFAULTS
+        if name in reasons and name in set(asked) - {"p_k"} and getattr(config, name) != _DEFAULTS[name]
+    ]
+
+
+def refuse_unread(config: TrainConfig, *given: Iterable[str]) -> None:
+    """Refuse settings that somebody chose and that change nothing.
+
+    Args:
+        config: The settings.
+        given: The names that a file spells out, and those given by name; where they are all that there are, as in the
+            ``config.yaml`` of a run, nobody chose them.
+
+    Raises:
+        InputError: One of them is not read.
+    """
+    chosen = [names for names in map(set, given) if names != _DEFAULTS.keys()]
+    for message in unused_settings(config, set().union(*chosen)):
+        raise InputError(message)
+
+
+def _unread_by_loss(config: TrainConfig) -> dict[str, str]:
+    if config.loss == "softmax":
+        names = ("p_k", "m", "top1_mode", "softmax_over", *_RELAXATION)
+        return dict.fromkeys(names, "--loss softmax, plain cross-entropy, does not read it")
+    found = {"softmax_over": "--top1-mode sort does not read it"} if config.top1_mode == "sort" else {}
+    only_top1 = config.p_k is not None and not any(config.p_k[1:])
+    if only_top1 and config.top1_mode != "sort":
+        return found | dict.fromkeys(_RELAXATION, "a --p-k of top-1 alone relaxes nothing")
+    if config.loss not in NETWORKS:
+        reason = f"it belongs to the comparators of sorting networks ({', '.join(NETWORKS)})"
+        return found | dict.fromkeys(("distribution", "art_lambda"), reason)
+    if config.distribution != "logistic_phi":
+        found["art_lambda"] = "it belongs to --distribution logistic_phi"
+    return found
+
+
+def _unread_by_head(config: TrainConfig) -> dict[str, str]:
+    owners = {"norm": "norm_linear", "hidden": "mlp"}
+    return {name: f"it belongs to --head {head}" for name, head in owners.items() if config.head != head}
+
+
+def _unread_by_optimizer(config: TrainConfig) -> dict[str, str]:
+    if config.optimizer == "lbfgs":
+        return dict.fromkeys(_STEPS, "--optimizer lbfgs, which goes over the full batch, does not read it")
+    return {} if config.optimizer == "sgd" else {"momentum": "it belongs to --optimizer sgd"}
