@@ -22,7 +22,7 @@ from headsmith.core.environment import describe_device, pick_device
 from headsmith.models import load_backbone
 from headsmith.models.backbone import Backbone
 from headsmith.trainer.features import FeatureSet, open_images
-from headsmith.trainer.features.extract.embedding import Embedder
+from headsmith.trainer.features.extraction.embedding import Embedder
 from headsmith.trainer.features.images.batches import decode
 
 DIFFERENT = 512

@@ -5,7 +5,7 @@ from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
 from .formats.formats import open_model
-from .graft import graft
+from .grafting import graft
 from .parity.parity import Flip, ParityReport
 from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs

@@ -12,8 +12,8 @@ from ..models.heads import Head
 from ..models.normalize import Normalize
 from ..models.resize import Resize
 from .options import ENCODED
+from .runtime import TOP_K
 
-TOP_K = 5
 BATCH = "batch"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
-from ...export.runtime import Array, Model, Outputs
+from ...export.runtime import TOP_K, Array, Model, Outputs
 from ...models.onnx_graph import free_axes, read_proto
 from ...models.onnx_session import open_session, session_settings
 from ...models.preprocessing import Preprocessing
@@ -21,7 +21,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "tensor(double)": np.dtype(np.float64),
     "tensor(uint8)": np.dtype(np.uint8),
 }
-TOP_K = 5
 SUMS = 1e-2  # what rounding 1,000 probabilities to float16 may move their sum by
 
 

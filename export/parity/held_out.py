@@ -208,7 +208,7 @@ def training_images(
 
 def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, Any]) -> "ImageSet | None":
     """The images at ``data`` where they are the source of the training: there, or with the same contents."""
-    from ...trainer.features.extract.request import request_parts, same_images
+    from ...trainer.features.extraction.request import request_parts, same_images
     from ...trainer.features.images.image_set import open_images
 
     features = origin["features"]

@@ -7,10 +7,9 @@ import numpy as np
 from scipy.special import softmax
 
 from ...models.onnx_session import SessionErrors, innermost
-from ..classifier import TOP_K
 from ..errors import ParityError
 from ..metadata import Metadata
-from ..runtime import Array, Model, Outputs
+from ..runtime import TOP_K, Array, Model, Outputs
 from .parity import Parity
 from .synthetic_inputs import made_up_logits
 

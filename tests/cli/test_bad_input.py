@@ -171,7 +171,7 @@ def test_a_full_disk_is_named(embeddings, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("headsmith.trainer.features.feature_writer.FileSink.append", full)
+    monkeypatch.setattr("headsmith.trainer.features.feature_writer.FileFeatureWriter.append", full)
     said = refusal("import", embeddings, "--out", tmp_path / "out")
     assert said.startswith(
         f"headsmith: {tmp_path / 'out'}: No space left on device; make room and run the same command"
@@ -182,7 +182,7 @@ def test_a_full_disk_is_named(embeddings, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "step"),
     [
-        ("extract", "headsmith.trainer.features.extract.shard_work.gather"),
+        ("extract", "headsmith.trainer.features.extraction.shard_work.gather"),
         ("train", "headsmith.trainer.fitting.fit.label_ranks_of"),
         ("export", "headsmith.export.exporting.prove"),
         ("evaluate", "headsmith.evaluate.measuring.one_classifier.measure"),

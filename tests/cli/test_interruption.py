@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from headsmith.cli import app
 from headsmith.trainer import FeatureSet, train
 from headsmith.trainer import training as training_module
-from headsmith.trainer.features.extract import shard_work
+from headsmith.trainer.features.extraction import shard_work
 from headsmith.trainer.sweep import Sweep, sweep, sweeping
 
 runner = CliRunner()

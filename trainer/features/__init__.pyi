@@ -1,4 +1,4 @@
-from .extract.extraction import extract
+from .extraction.extraction import extract
 from .feature_set import FeatureSet
 from .images.batches import Batch, image_batches
 from .images.image_set import ImageSet, open_images

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...core.files import sha256_json
 from .columns import Columns
-from .extract.request import fingerprint
+from .extraction.request import fingerprint
 
 
 def contradictions(manifest: Mapping[str, Any], columns: Mapping[str, Columns]) -> list[str]:

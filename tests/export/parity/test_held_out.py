@@ -11,7 +11,7 @@ from headsmith.core.errors import InputError
 from headsmith.evaluate.held_out import open_data, part_trained_on
 from headsmith.export.parity.held_out import held_out_features, held_out_images, match_classes, training_images
 from headsmith.trainer import FeatureSet, extract, open_images, train
-from headsmith.trainer.features.extract import extraction
+from headsmith.trainer.features.extraction import extraction
 
 NUMBERS = [str(number) for number in range(12)]
 

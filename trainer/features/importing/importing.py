@@ -18,7 +18,7 @@ from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
-from ..extract.request import fingerprint
+from ..extraction.request import fingerprint
 from ..feature_set import FeatureSet, rows_sha256
 from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
 from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
-from headsmith.trainer.features.extract import extraction, shard_buffer, shards
+from headsmith.trainer.features.extraction import extraction, shard_buffer, shards
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,7 +79,7 @@ def test_any_number_of_interruptions_leaves_the_same_result(stops, folder, unbro
 KILLED = """
 import os, signal, sys
 from headsmith.trainer.features import extract
-from headsmith.trainer.features.extract import extraction, shards
+from headsmith.trainer.features.extraction import extraction, shards
 shards.SHARD_ROWS = 4
 write, table, count = shards.write_shard, shards.write_table, [0]
 def die_halfway(path, rows):

@@ -16,7 +16,7 @@ from headsmith.core.files import sha256_json
 from headsmith.models import load_backbone
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
-from headsmith.trainer.features.extract import extraction
+from headsmith.trainer.features.extraction import extraction
 from headsmith.trainer.features.images import batches
 
 

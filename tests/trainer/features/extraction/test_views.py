@@ -11,9 +11,9 @@ from headsmith.core.errors import InputError
 from headsmith.models import Preprocessing, load_backbone
 from headsmith.trainer import train
 from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
-from headsmith.trainer.features.extract.embedding import Embedder
-from headsmith.trainer.features.extract.request import fingerprint, request_parts, same_images
-from headsmith.trainer.features.extract.views import Views
+from headsmith.trainer.features.extraction.embedding import Embedder
+from headsmith.trainer.features.extraction.request import fingerprint, request_parts, same_images
+from headsmith.trainer.features.extraction.views import Views
 
 RECIPE = Preprocessing("shortest", (40, 40), (32, 32), "bicubic", (0.5,) * 3, (0.5,) * 3)
 TEN = [

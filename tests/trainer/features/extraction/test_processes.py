@@ -15,8 +15,8 @@ from ranks import forked
 from headsmith.core.distributed import FirstEndedError, Launch
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
-from headsmith.trainer.features.extract import shard_buffer, shards, workers
-from headsmith.trainer.features.extract.assembly import elapsed
+from headsmith.trainer.features.extraction import shard_buffer, shards, workers
+from headsmith.trainer.features.extraction.assembly import elapsed
 
 PATIENCE = 300  # seconds, for a process that hangs
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")
