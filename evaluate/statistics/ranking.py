@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.printable import shown
+from ...metrics.arguments import same_rows, truths
 from ...metrics.paired import Array, PairedDifference, holm, mcnemar, paired_difference
 from ...metrics.proportions import Share, wilson
 
@@ -49,15 +51,9 @@ def standings(correct: Mapping[str, Array]) -> list[Standing]:
         The best first, equally accurate ones in the order given.
 
     Raises:
-        InputError: They are not of the same number of rows.
+        InputError: They are not bool, nor whole numbers that are 0 and 1 only; or not of as many rows; or of none.
     """
-    lengths = {name: len(rows) for name, rows in correct.items()}
-    for name, length in lengths.items():
-        if length != next(iter(lengths.values())):
-            raise InputError(
-                f"correct: {length} rows of {name} found, expected {next(iter(lengths.values()))} as of "
-                f"{next(iter(lengths))}"
-            )
+    correct = _same_truths(correct)
     p_values, hits = significance(correct), np.array([np.count_nonzero(rows) for rows in correct.values()])
     names, best = list(correct), np.flatnonzero(hits == hits.max(initial=0))
     order = sorted(range(len(names)), key=lambda place: -hits[place])
@@ -78,7 +74,11 @@ def significance(correct: Mapping[str, Array]) -> Array:
 
     Returns:
         ``(M, M)`` float64, symmetric, in the order given; 1 on the diagonal.
+
+    Raises:
+        InputError: As `standings`.
     """
+    correct = _same_truths(correct)
     count = len(correct)
     found = np.ones((count, count))
     if count < 2:
@@ -91,3 +91,13 @@ def significance(correct: Mapping[str, Array]) -> Array:
     one, two = np.triu_indices(count, k=1)
     found[one, two] = found[two, one] = holm(mcnemar(alone[one, two], alone[two, one]))
     return found
+
+
+def _same_truths(correct: Mapping[str, Array]) -> dict[str, Array]:
+    if not isinstance(correct, Mapping):
+        raise InputError(f"correct: {shown(correct)} found, expected a mapping of names to arrays")
+    found = {f"correct[{name!r}]": truths(f"correct[{name!r}]", rows) for name, rows in correct.items()}
+    same_rows(found)
+    if any(not len(rows) for rows in found.values()):
+        raise InputError("correct: 0 rows found, expected at least one")
+    return dict(zip(correct, found.values(), strict=True))

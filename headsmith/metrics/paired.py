@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
+from ..core.errors import InputError
+from .arguments import same_rows, shares, truths, whole
 from .proportions import wilson
 
 Array = np.ndarray[Any, Any]
@@ -48,15 +50,22 @@ def paired_difference(first: Array, second: Array) -> PairedDifference:
         second: ``(N,)`` bool, the same of the second.
 
     Raises:
-        ValueError: The rows are not as many.
+        InputError: They are not bool, nor whole numbers that are 0 and 1 only; or not of as many rows; or of none.
     """
-    if first.shape != second.shape:
-        raise ValueError(f"{first.shape} and {second.shape} found, expected the same rows of both")
+    first, second = _pair(first, second)
     n, both = len(first), int(np.count_nonzero(first & second))
     ahead, behind = int(np.count_nonzero(first)) - both, int(np.count_nonzero(second)) - both
     low, high = newcombe(both, ahead, behind, n - both - ahead - behind)
     p = float(mcnemar(np.array(ahead), np.array(behind)))
     return PairedDifference(n, both, ahead, behind, (ahead - behind) / n, low, high, p)
+
+
+def _pair(first: Array, second: Array) -> tuple[Array, Array]:
+    first, second = truths("first", first), truths("second", second)
+    same_rows({"first": first, "second": second})
+    if not len(first):
+        raise InputError("first: 0 rows found, expected at least one")
+    return first, second
 
 
 def mcnemar(only_first: Array, only_second: Array) -> Array:
@@ -117,8 +126,11 @@ def holm(p_values: Array) -> Array:
 
     Returns:
         ``(M,)`` float64; below alpha where the hypothesis falls at a family-wise error of alpha.
+
+    Raises:
+        InputError: One is not in 0..1.
     """
-    p_values = np.asarray(p_values, dtype=float)
+    p_values = shares("p_values", p_values)
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1)).clip(max=1)
@@ -156,12 +168,17 @@ def bootstrap_difference(
     Args:
         first: ``(N,)`` bool, whether the first has the row right.
         second: ``(N,)`` bool, the same of the second.
-        replicates: Draws.
+        replicates: Draws, at least 1.
         seed: Of the draws.
 
     Returns:
         The 2.5 % and the 97.5 % quantile of first minus second.
+
+    Raises:
+        InputError: As `paired_difference`; or no draws.
     """
+    first, second = _pair(first, second)
+    replicates = whole("replicates", replicates, 1)
     n = len(first)
     ahead, behind = np.count_nonzero(first & ~second), np.count_nonzero(second & ~first)
     shares = np.array([ahead, behind, n - ahead - behind]) / n

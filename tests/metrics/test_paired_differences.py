@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, bootstrap
 from statsmodels.stats import contingency_tables
 
+from headsmith.core.errors import InputError
 from headsmith.metrics.paired import (
     bootstrap_difference,
     holm,
@@ -116,3 +117,32 @@ def test_the_bootstrap_of_many_rows_is_normal():
 
 def test_holm_takes_a_list():
     assert holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
+
+
+@pytest.mark.parametrize("ask", [paired_difference, bootstrap_difference])
+@pytest.mark.parametrize("rows", [np.array([0, 2, 1]), np.array([0.1, 0.9, 1.0]), [None] * 3, np.ones((3, 1), bool)])
+def test_what_is_not_true_or_false_is_told_by_name(ask, rows):
+    with pytest.raises(InputError, match="^second: .* found, expected .*True or False for each row$"):
+        ask(np.ones(3, bool), rows)
+
+
+@pytest.mark.parametrize("ask", [paired_difference, bootstrap_difference])
+def test_zeros_and_ones_count_as_the_truths_that_they_are(ask):
+    first, second = arrays(50, 30, 15, 25)
+    assert ask(first.astype(int), second.tolist()) == ask(first, second)
+    with pytest.raises(InputError, match="second: 2 rows found, expected 3, the same rows as first"):
+        ask(np.ones(3, bool), np.ones(2, bool))
+    with pytest.raises(InputError, match="first: 0 rows found"):
+        ask(np.ones(0, bool), np.ones(0, bool))
+
+
+@pytest.mark.parametrize("replicates", [0, -1, 1.5, True])
+def test_a_bootstrap_without_draws(replicates):
+    with pytest.raises(InputError, match="^replicates: .* found, expected a whole number, at least 1"):
+        bootstrap_difference(np.ones(3, bool), np.ones(3, bool), replicates=replicates)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), 1.1, -0.1])
+def test_what_is_no_p_value(wrong):
+    with pytest.raises(InputError, match="^p_values: .* found, expected 0 to 1"):
+        holm([0.01, wrong])

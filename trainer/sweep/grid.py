@@ -11,9 +11,10 @@ from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import sha256_json
-from ...core.printable import shown
+from ...core.printable import printable, shown
 from ...core.yaml_file import read_yaml
 from ..config import TrainConfig
+from ..loss_methods import METHODS
 from ..presets import Preset, load_preset
 from ..settings_file import no_setting, read_from
 from ..unused_settings import without_unused
@@ -21,6 +22,7 @@ from .grid_values import HINTS, MOST_HEADS, values_of
 
 COMMON = ("select", "device")
 SELECT = "top1"
+BASELINE = "softmax"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         given["device"] = device
     grids = _grids(given, where)
     _check_size(grids, where)
+    _check_names(grids, where)
     points = [point for grid in grids for point in _points(grid, chosen, where)]
     _check_common(points, where)
     return Plan(list(dict.fromkeys(points)), final_seeds, chosen, where)
@@ -144,10 +147,31 @@ def _check_size(grids: list[dict[str, Any]], where: str) -> None:
         raise InputError(f"{where}: asks for {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
 
 
+def _check_names(grids: list[dict[str, Any]], where: str) -> None:
+    """Raise an `InputError` for a name that hides a loss: plain cross-entropy would be no contender of its own."""
+    trained: dict[str, set[str]] = {}
+    for grid in grids:
+        name, losses = grid.get("name"), set(values_of("loss", grid.get("loss", TrainConfig.loss), where))
+        if name is not None and (not isinstance(name, str) or printable(name) != name):
+            raise InputError(f"{where}: name: {shown(name)} found, expected a word or a text on one line")
+        for contender, own in [(name, losses)] if name else [(loss, {loss}) for loss in losses]:
+            called = f"{where}: name: {shown(contender)}"
+            if contender in METHODS and contender not in own:
+                raise InputError(f"{called} is a loss that this grid does not train; choose another name")
+            if BASELINE in own and len(own) > 1:
+                raise InputError(f"{called} is of {_and(own)}; give {BASELINE} a grid of its own, to compare with")
+            if trained.setdefault(contender, own) != own:
+                raise InputError(
+                    f"{called} found for grids of {_and(trained[contender])} and of {_and(own)}; give each its own name"
+                )
+
+
+def _and(losses: set[str]) -> str:
+    return " and ".join(sorted(losses))
+
+
 def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Trial]:
     name = grid.pop("name", None)
-    if name is not None and not isinstance(name, str):
-        raise InputError(f"{where}: name: {shown(name)} found, expected a word or a text")
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])

@@ -124,5 +124,28 @@ def test_all_pairs(table):
 
 
 def test_classifiers_of_other_rows_are_refused():
-    with pytest.raises(InputError, match="correct: 5 rows of b found, expected 4 as of a"):
+    with pytest.raises(InputError, match=r"correct\['b'\]: 5 rows found, expected 4, the same rows as correct\['a'\]"):
         standings({"a": np.ones(4, bool), "b": np.ones(5, bool)})
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([0, 2, 1]), np.array([0.1, 0.9, 1.0]), ["a", "b", "c"], np.ones((3, 1), bool)]
+)
+@pytest.mark.parametrize("ask", [standings, significance])
+def test_what_is_not_true_or_false_is_told_by_name(ask, rows):
+    with pytest.raises(InputError, match=r"^correct\['b'\]: .* found, expected .*True or False for each row$"):
+        ask({"a": np.ones(3, bool), "b": rows})
+
+
+def test_zeros_and_ones_and_lists_are_truths(table):
+    numbers = {name: rows.astype(int).tolist() for name, rows in table.items()}
+    assert standings(numbers) == standings(table)
+    np.testing.assert_array_equal(significance(numbers), significance(table))
+
+
+@pytest.mark.parametrize("ask", [standings, significance])
+def test_tables_without_rows_or_of_unequal_ones(ask):
+    with pytest.raises(InputError, match="correct: 0 rows found"):
+        ask({"a": np.ones(0, bool), "b": np.ones(0, bool)})
+    with pytest.raises(InputError, match="5 rows found, expected 4"):
+        ask({"a": np.ones(4, bool), "b": np.ones(5, bool)})

@@ -186,6 +186,24 @@ def test_a_preset_alone_is_the_papers_table():
         ("select: [top1, top5]\n", "sweep.yaml: select: 'top1' and 'top5' found, expected one"),
         ("grids: [{device: cpu}]\n", "sweep.yaml: device: is the same for the whole sweep; move it out of grids"),
         ("grids: [{name: 3}]\n", "sweep.yaml: name: 3 found, expected a word"),
+        (
+            "grids: [{name: x, loss: softsort}, {name: x, loss: softmax}]\n",
+            "sweep.yaml: name: 'x' found for grids of softsort and of softmax; give each its own name",
+        ),
+        (
+            "grids: [{name: softmax, loss: softsort}, {loss: softmax}]\n",
+            "sweep.yaml: name: 'softmax' is a loss that this grid does not train",
+        ),
+        (
+            "grids: [{loss: bitonic}, {name: bitonic, loss: [bitonic, softsort]}]\n",
+            "sweep.yaml: name: 'bitonic' found for grids of bitonic and of bitonic and softsort",
+        ),
+        (
+            "grids: [{name: all, loss: [softmax, softsort]}]\n",
+            "sweep.yaml: name: 'all' is of softmax and softsort; give softmax a grid of its own",
+        ),
+        ('grids: [{name: "a\\nb"}]\n', r"sweep.yaml: name: 'a\\nb' found, expected a word or a text on one line"),
+        ('grids: [{name: "\\e[31m"}]\n', r"sweep.yaml: name: .* found, expected a word or a text on one line"),
         ("preset: paper/imagenet\n", "sweep.yaml: preset: 'paper/imagenet' found, .*; did you mean paper/imagenet1k"),
         ("loss: [softmax\n", "sweep.yaml: line 2: not valid YAML"),
     ],
@@ -204,3 +222,9 @@ def test_neither_a_file_nor_a_preset():
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"gone\.yaml: not found; expected a sweep file"):
         points(tmp_path / "gone.yaml")
+
+
+def test_grids_of_one_name_and_one_loss_are_one_contender():
+    grids = [{"name": "x", "loss": "softsort", "m": 8}, {"name": "x", "loss": "softsort", "m": 16}]
+    assert [p.contender for p in points({"grids": grids})] == ["x", "x"]
+    assert {p.contender for p in points({"grids": [{"name": "y", "loss": ["bitonic", "softsort"]}]})} == {"y"}
