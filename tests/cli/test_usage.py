@@ -1,5 +1,6 @@
 """A command line that cannot be read is told in one line, with where its help is."""
 
+import os
 import subprocess
 import sys
 
@@ -120,3 +121,12 @@ def test_an_empty_text_is_no_path_and_no_name(arguments, told):
     result = CliRunner().invoke(app, arguments, prog_name="headsmith")
     assert result.exit_code == 2
     assert result.stderr == f"headsmith: {told}, expected a value\n"
+
+
+def test_inspect_tells_what_is_in_the_place_of_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.npz").symlink_to("loop.npz")
+    for name, said in (("pipe.csv", "is a named pipe"), ("loop.npz", "Too many levels of symbolic links")):
+        result = CliRunner().invoke(app, ["inspect", str(tmp_path / name)])
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert said in result.stderr

@@ -1,9 +1,11 @@
 """What a feature set says of itself: ``manifest.json``."""
 
+import os
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from ...core.errors import InputError
+from ...core.files import regular_file
 from ...core.records import read_versioned
 from ...models.backbone_record import KnownBackbone
 from .images.samples import SPLITS
@@ -51,6 +53,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
             or of another kind.
     """
     if not path.is_dir():
+        if os.path.lexists(path):
+            regular_file(path)
         raise InputError(
             f"{path}: no such file or folder; make a feature set with `headsmith extract IMAGES` or `import FILE`"
         )

@@ -91,6 +91,7 @@ def _clean(labels: Labels) -> Array:
     fits = Integral if number else (str, bool)
     _refuse(labels, np.array([not isinstance(value, fits) for value in text], bool), "a whole number or text")
     texts = [str(value) for value in text]
+    _refuse(labels, np.array([not one for one in texts], bool), "a whole number or text")
     if not _is_text("".join(texts)):
         _refuse(labels, np.array([not _is_text(one) for one in texts], bool), "text that UTF-8 can write")
     return np.array(texts, object)

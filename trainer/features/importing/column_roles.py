@@ -102,6 +102,10 @@ def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], b
         if len(candidates) == 1:
             return candidates[0]
     if possible:
+        names = [column.name for column in possible]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{table.name}: {shown(twice)} stands twice in it; write the file again with one of them")
         several = listed([str(column) for column in possible], 20)
         raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
     matrix = "a matrix (N, D) of floats, or columns f0, f1, ... of a table"

@@ -150,9 +150,11 @@ def _names(table: Csv, path: Path) -> list[str]:
     """The columns' names; a column without one, as pandas writes the index, gets its number."""
     first = [cell.strip() for cell in table.rows[0].cells]
     fractions = [cell for cell in first if _NUMBER.fullmatch(cell) and not _WHOLE.fullmatch(cell)]
-    if fractions or len(table.rows) < 2:
-        found = f"{fractions[0]} in it" if fractions else "no row below it"
-        raise InputError(f"{path}: line {table.rows[0].line}: {found}, expected a heading such as f0, f1, label")
+    where = f"{path}: line {table.rows[0].line}"
+    if fractions:
+        raise InputError(f"{where}: {fractions[0]} in it, expected a heading such as f0, f1, label")
+    if len(table.rows) < 2:
+        raise InputError(f"{where}: no row below it, expected a heading such as f0, f1, label and then rows")
     names = [name or f"(column {place})" for place, name in enumerate(first, 1)]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:

@@ -1,6 +1,9 @@
 """Cells of CSV files that cannot be read are told with line, column and value."""
 
 import csv
+import io
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -125,3 +128,27 @@ def test_labels_of_several_kinds_in_a_file_of_torch(tmp_path):
 def test_whole_numbers_as_objects_are_labels():
     made = FeatureSet.from_arrays(np.random.default_rng(0).normal(size=(60, 3)), np.array([5, 7, 9] * 20, object))
     assert made.class_names == ["5", "7", "9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("f0,f1,label\n1,2,a\n3,4,\n", "line 3: label: '' found, expected a whole number or text"),
+        ("f0,f1,label\n", "line 1: no row below it, expected a heading such as f0, f1, label and then rows"),
+    ],
+)
+def test_an_unlabelled_row_and_a_heading_alone_are_told(tmp_path, text, said):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        import_features(tmp_path / "t.csv", out=tmp_path / "set")
+
+
+def test_a_member_that_stands_twice_has_no_flag_that_could_choose_it(tmp_path):
+    member = io.BytesIO()
+    np.save(member, np.ones((4, 3), np.float32))
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("features.npy", member.getvalue())
+        archive.writestr("features.npy", member.getvalue())
+    with pytest.raises(InputError, match="'features' stands twice"):
+        import_features(tmp_path / "t.npz", out=tmp_path / "set")
