@@ -11,7 +11,7 @@ import numpy as np
 from ..core.arguments import typed
 from ..core.cells import cell
 from ..core.errors import InputError
-from ..core.files import check_replaceable, new_file
+from ..core.files import check_replaceable, make_folder, new_file
 from .metrics.row_scores import Array
 from .result import EvalResult
 from .results import Predictions, load_results
@@ -203,7 +203,7 @@ def _known(probability: float) -> float | None:
 
 def _write_flips(path: Path, flips: Sequence[Flip]) -> None:
     check_replaceable(path, ",".join(Flip.__annotations__), "a CSV file of `headsmith compare`")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(Flip.__annotations__), lineterminator="\n")
         writer.writeheader()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.structure import check_lengths
+from ...metrics.arguments import whole
 from ...metrics.proportions import wilson_intervals
 from .row_scores import Array, Floats, Ints, RowScores
 
@@ -68,8 +69,12 @@ def class_table(scores: RowScores, *, k: int = 5) -> ClassTable:
 
     Args:
         scores: Of rows with one right class each.
-        k: Of ``topk``.
+        k: Of ``topk``, at least 1.
+
+    Raises:
+        InputError: ``k`` is no whole number, or below 1.
     """
+    k = whole("k", k, 1)
     applies = k <= len(scores.classes)
     n = _rows_of_classes(scores, np.ones(len(scores), dtype=bool))
     top1, topk = (_rows_of_classes(scores, scores.correct(one)) for one in (1, k))
@@ -95,8 +100,12 @@ def confused_pairs(scores: RowScores, *, limit: int | None = None) -> ConfusedPa
 
     Args:
         scores: Of rows with one right class each.
-        limit: Give only that many pairs, those of most mistakes.
+        limit: Give only that many pairs, those of most mistakes; ``None`` gives all.
+
+    Raises:
+        InputError: ``limit`` is no whole number, or below 0.
     """
+    limit = None if limit is None else whole("limit", limit, 0)
     labels, answers = _mistakes(scores)
     low, high = np.minimum(labels, answers), np.maximum(labels, answers)
     pairs, place, counts = np.unique(low * scores.num_logits + high, return_inverse=True, return_counts=True)

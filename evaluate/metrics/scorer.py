@@ -3,6 +3,8 @@
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.printable import shown
+from ...metrics.arguments import array_of, whole
 from .multi_label import best_of
 from .row_scores import Array, RowScores, score_rows
 
@@ -30,12 +32,15 @@ class Scorer:
             k: Answers to keep a row, at least 1.
 
         Raises:
-            InputError: ``classes`` is empty, or holds what is not in 0..C-1.
+            InputError: ``classes`` is empty, holds what is not in 0..C-1, or a class twice; or no logits, or no k.
         """
-        self.num_logits, self.k, self.seen = num_logits, k, 0
-        self.classes = np.arange(num_logits) if classes is None else np.unique(classes)
-        if not len(self.classes) or self.classes[0] < 0 or self.classes[-1] >= num_logits:
-            raise InputError(f"class subset: {self.classes} found, expected some of 0..{num_logits - 1}")
+        self.num_logits, self.k, self.seen = whole("num_logits", num_logits, 1), whole("k", k, 1), 0
+        given = np.arange(num_logits) if classes is None else array_of("classes", classes)
+        self.classes = np.unique(given)
+        if given.dtype.kind not in "iu" or not given.size or self.classes[0] < 0 or self.classes[-1] >= num_logits:
+            raise InputError(f"class subset: {shown(given.tolist())} found, expected some of 0..{num_logits - 1}")
+        if given.shape != self.classes.shape:
+            raise InputError(f"class subset: {shown(given.tolist())} found, expected each class once")
         self._subset = self.classes if len(self.classes) < num_logits else None
         self._parts: list[RowScores] = []
         self._rows: list[Array] = []
@@ -44,13 +49,18 @@ class Scorer:
         """Score a batch.
 
         Args:
-            logits: ``(B, C)``, floating.
+            logits: ``(B, C)``, floating; an array, a list, or a tensor on the CPU.
             labels: ``(B,)`` integers, or ``(B, L)`` with the right classes of each row; -1 stands for none.
 
         Raises:
             InputError: Not C logits, or another number of rows than labels; or labels that are no whole numbers, or
                 a label that is not a class, or not one of ``classes``.
         """
+        logits, labels = array_of("logits", logits), array_of("labels", labels)
+        if labels.ndim not in (1, 2):
+            raise InputError(f"labels: shape {labels.shape} found, expected (B,), or (B, L) with several a row")
+        if logits.dtype.kind not in "fiu":
+            raise InputError(f"logits: {logits.dtype} found, expected floating numbers")
         if logits.ndim != 2 or logits.shape != (len(labels), self.num_logits):
             raise InputError(f"logits: shape {logits.shape} found, expected {(len(labels), self.num_logits)}")
         if labels.dtype.kind not in "iu":

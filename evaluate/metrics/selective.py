@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.errors import InputError
 from ...core.structure import check_lengths
+from ...metrics.arguments import numbers, same_rows, shares, truths
 from .row_scores import Array, Floats
 
 COVERAGES = np.arange(1, 21) / 20
@@ -44,7 +46,16 @@ def selective(confidences: Array, correct: Array, *, coverages: Array = COVERAGE
 
     Returns:
         The curve at ``coverages``, and the area under the whole of it.
+
+    Raises:
+        InputError: A confidence that is no number, a coverage outside 0..1, what is not true or false, other rows,
+            or none.
     """
+    confidences, correct = numbers("confidences", confidences), truths("correct", correct)
+    same_rows({"confidences": confidences, "correct": correct})
+    coverages = shares("coverages", coverages)
+    if not len(correct):
+        raise InputError("correct: 0 rows found, expected at least one")
     n = len(correct)
     sureness = np.where(np.isnan(confidences), -np.inf, confidences)
     values, level, counts = np.unique(-sureness, return_inverse=True, return_counts=True)

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import InputError
+from ...core.printable import shown
+from ...metrics.arguments import whole
 from ...metrics.calibration import reliability
 from ...metrics.proportions import Share, top_k
 from ..options import KS
@@ -85,10 +87,11 @@ def summarize(scores: RowScores, *, ks: Sequence[int] = KS) -> Summary:
         ks: Of the top-k accuracies.
 
     Raises:
-        InputError: A k below 1.
+        InputError: A k that is no whole number, or below 1.
     """
-    if min(ks, default=1) < 1:
-        raise InputError(f"--k: {min(ks)} found, expected at least 1")
+    if not isinstance(ks, Sequence | np.ndarray):
+        raise InputError(f"ks: {shown(ks)} found, expected several, such as ({shown(ks)},)")
+    ks = [whole("ks", k, 1) for k in ks]
     num_classes, several = len(scores.classes), scores.several
     correct, known = scores.correct(), ~np.isnan(scores.confidences)
     some = bool(known.any())

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ...core.arguments import typed
 from ...core.errors import InputError
-from ...core.files import check_replaceable, new_file
+from ...core.files import check_replaceable, make_folder, new_file
 from ..results import Results, load_results
 from .content import content
 from .text import breakable, p_value, percent, points, visible
@@ -37,7 +37,7 @@ def write_report(results: str | Path | Results, *, out: str | Path | None = None
         raise InputError(f"--out {path}: is a folder, expected the name of a page such as {path / 'report.html'}")
     page = render(found)
     check_replaceable(path, GENERATOR, "a page of `headsmith report`")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with new_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return path

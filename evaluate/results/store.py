@@ -8,7 +8,7 @@ import numpy as np
 from filelock import FileLock
 
 from ...core.errors import InputError
-from ...core.files import new_folder, read_json
+from ...core.files import check_below, make_folder, new_folder, read_json
 from ...core.records import read_record, write_record
 from ...export.runtime import Array
 from ..result import EvalResult, FailedModel
@@ -37,6 +37,7 @@ class ResultsFolder:
             InputError: It holds results on another held-out set.
         """
         self.path, self.data = path, data
+        check_below(path / DATA)
         self._lock = FileLock(path / LOCK)
         if self.begun:
             self._check()
@@ -47,7 +48,7 @@ class ResultsFolder:
         return (self.path / DATA).exists()
 
     def _begin(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         with self._lock:
             if not self.begun:
                 write_record(self.path / DATA, self.data)

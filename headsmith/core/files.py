@@ -42,11 +42,11 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
         them.
 
     Raises:
-        InputError: ``path`` exists, and may not be replaced.
+        InputError: ``path`` exists, and may not be replaced; or a file stands where its folder would.
     """
     path = Path(path)
     check_free(path, replace=replace)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with temporary(path, ".tmp", folder=True) as made, _naming(path):
         made.chmod(0o777 & ~_umask())
         yield made
@@ -58,6 +58,7 @@ def new_folder(path: str | Path, *, replace: str | None = None) -> Iterator[Path
 
 def check_free(path: Path, *, replace: str | None = None) -> None:
     """Put right what killed runs left, and raise an `InputError` unless a folder may be made; see `new_folder`."""
+    check_below(path)
     tidy(path)
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
@@ -65,6 +66,27 @@ def check_free(path: Path, *, replace: str | None = None) -> None:
         raise InputError(f"{path}: exists already; choose another `out` or pass `overwrite` to replace it")
     if not (path / replace).is_file():
         raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another `out`")
+
+
+def check_below(path: Path) -> None:
+    """Raise an `InputError` if a file stands where a folder that ``path`` is in would."""
+    _check_folder(path, path.parent)
+
+
+def _check_folder(path: Path, folder: Path) -> None:
+    there = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), None)
+    if there is not None and not there.is_dir():
+        raise InputError(f"{path}: {there} is no folder, so that nothing can be made in it; choose another `out`")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that may exist, with its parents.
+
+    Raises:
+        InputError: A file stands in its place, or where one of its parents would.
+    """
+    _check_folder(path, path)
+    path.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
@@ -76,11 +98,12 @@ def only_writer(out: Path, work: str) -> Iterator[None]:
         work: What would be done twice, such as ``extraction``.
 
     Raises:
-        InputError: Somebody else is writing it.
+        InputError: Somebody else is writing it, or a file stands where its folder would.
     """
     from filelock import FileLock, Timeout
 
-    out.parent.mkdir(parents=True, exist_ok=True)
+    check_below(out)
+    make_folder(out.parent)
     lock = FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
     try:
         lock.acquire()
@@ -115,8 +138,12 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
     Yields:
         The temporary path, removed when the block raises.
+
+    Raises:
+        InputError: A file stands where its folder would.
     """
     path = Path(path)
+    check_below(path)
     tidy(path)
     with temporary(path, ".tmp", folder=False) as made, _naming(path):
         yield made

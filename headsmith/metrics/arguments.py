@@ -10,6 +10,8 @@ from ..core.printable import shown
 
 Array = np.ndarray[Any, Any]
 
+_ROUNDING = 1e-6  # of a softmax in float32
+
 
 def array_of(name: str, values: Any) -> Array:
     """An array, a list, or a tensor on the CPU as an array.
@@ -54,8 +56,20 @@ def same_rows(columns: Mapping[str, Array]) -> None:
             )
 
 
+def numbers(name: str, values: Any) -> Array:
+    """Numbers, NaN among them, ``(N,)``.
+
+    Raises:
+        InputError: Something else.
+    """
+    found = array_of(name, values)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "fiu"):
+        raise InputError(f"{name}: {found.dtype} of shape {found.shape} found, expected numbers of shape (N,)")
+    return found
+
+
 def shares(name: str, values: Any, *, unknown: bool = False) -> Array:
-    """Numbers from 0 to 1, ``(N,)``.
+    """Numbers from 0 to 1, or above by rounding, ``(N,)``.
 
     Args:
         name: The argument, for errors.
@@ -65,10 +79,8 @@ def shares(name: str, values: Any, *, unknown: bool = False) -> Array:
     Raises:
         InputError: Something else.
     """
-    found = array_of(name, values)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "fiu"):
-        raise InputError(f"{name}: {found.dtype} of shape {found.shape} found, expected numbers of shape (N,)")
-    wrong = found[~((found >= 0) & (found <= 1) | (unknown & np.isnan(found)))]
+    found = numbers(name, values)
+    wrong = found[~((found >= 0) & (found <= 1 + _ROUNDING) | (unknown & np.isnan(found)))]
     if len(wrong):
         raise InputError(f"{name}: {wrong[0]} found, expected 0 to 1")
     return found.astype(np.float64) if found.dtype.kind != "f" else found

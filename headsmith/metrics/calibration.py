@@ -1,11 +1,14 @@
 """Whether a classifier is right as often as it says."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ..core.errors import InputError, near
+from ..core.printable import shown
 from ..core.structure import check_lengths
+from .arguments import same_rows, shares, truths, whole
 
 Array = np.ndarray[Any, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -50,7 +53,16 @@ def reliability(confidences: Array, correct: Array, *, bins: int = 15, equal: Bi
 
     Returns:
         The curve.
+
+    Raises:
+        InputError: A confidence outside 0..1, what is not true or false, other rows, no bins, or another ``equal``.
     """
+    if equal not in get_args(Bins):
+        hint = near(str(equal), get_args(Bins), cutoff=0.5)
+        raise InputError(f"equal: {shown(equal)} found, expected one of {', '.join(get_args(Bins))}{hint}")
+    confidences, correct = shares("confidences", confidences, unknown=True), truths("correct", correct)
+    same_rows({"confidences": confidences, "correct": correct})
+    bins = whole("bins", bins, 1)
     known = ~np.isnan(confidences)
     confidences, correct = confidences[known].astype(np.float64), correct[known]
     edges = np.linspace(0, 1, bins + 1)

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from headsmith.core.errors import InputError
-from headsmith.core.files import new_file, new_folder, only_writer, read_json, sha256_file, write_json
+from headsmith.core.files import make_folder, new_file, new_folder, only_writer, read_json, sha256_file, write_json
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -118,3 +118,23 @@ def test_json_that_readers_would_take_differently(tmp_path, text):
 def test_a_folder_that_takes_no_files_is_not_called_busy():
     with pytest.raises(InputError, match="/proc/x: /proc takes no files"), only_writer(Path("/proc/x"), "training"):
         pytest.fail("nothing can be written there")
+
+
+@pytest.mark.parametrize("place", ["file/x", "file/deeper/x"])
+@pytest.mark.parametrize("make", [new_folder, new_file, lambda path: only_writer(path, "training")])
+def test_nothing_is_made_below_a_file(tmp_path, make, place):
+    (tmp_path / "file").write_text("kept")
+    with (
+        pytest.raises(InputError, match=r"x: .*file is no folder, so that nothing can be made in it"),
+        make(tmp_path / place),
+    ):
+        pass
+    with pytest.raises(InputError, match="file is no folder"):
+        make_folder(tmp_path / place)
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_no_folder_is_made_in_place_of_a_file(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(InputError, match="file is no folder"):
+        make_folder(tmp_path / "file")

@@ -7,6 +7,7 @@ from hypothesis import given
 from sklearn.metrics import confusion_matrix, recall_score
 from statsmodels.stats.proportion import proportion_confint
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, score_rows
 
 
@@ -82,3 +83,13 @@ def test_a_subset_of_the_classes():
     assert found.top1[2] == 0.5
     assert np.isnan(found.topk).all()
     assert (found.topk_low.tolist(), found.topk_high.tolist()) == ([0, 0, 0], [1, 1, 1])
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "2"])
+def test_what_is_no_limit(limit):
+    scorer = Scorer(3)
+    scorer.add(np.eye(3), np.array([1, 2, 0]))
+    with pytest.raises(InputError, match="^limit: .* found, expected a whole number, at least 0"):
+        confused_pairs(scorer.scores(), limit=limit)
+    with pytest.raises(InputError, match="^k: .* found, expected a whole number, at least 1"):
+        class_table(scorer.scores(), k=limit)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import reliability
 
 confidence = st.sampled_from([0.0, 0.2, 0.25, 0.5, 1.0]) | st.floats(0, 1)
@@ -73,3 +74,21 @@ def test_rows_without_a_confidence_are_left_out():
     nothing = reliability(np.array([np.nan]), np.array([False]), equal="mass")
     assert nothing.n.sum() == 0
     assert np.isnan(nothing.ece)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"equal": "mas"}, "^equal: 'mas' found, expected one of width, mass; did you mean mass"),
+        ({"confidences": np.array([0.5, 1.5])}, "^confidences: 1.5 found, expected 0 to 1"),
+        ({"confidences": [-0.1, 0.5]}, "^confidences: -0.1 found, expected 0 to 1"),
+        ({"confidences": [0.5]}, "^correct: 2 rows found, expected 1, the same rows as confidences"),
+        ({"correct": np.array([0.5, 1])}, "^correct: float64 found, expected bool"),
+        ({"bins": 0}, "^bins: 0 found, expected a whole number, at least 1"),
+        ({"bins": 1.5}, "^bins: 1.5 found, expected a whole number, at least 1"),
+    ],
+)
+def test_what_makes_no_curve(change, message):
+    given = {"confidences": np.array([0.5, 0.7]), "correct": np.array([True, False])} | change
+    with pytest.raises(InputError, match=message):
+        reliability(**given)

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import torch
 from adversarial_rows import broken, few, many, rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,3 +143,38 @@ def test_logits_of_another_shape(shape):
 def test_labels_that_are_no_whole_numbers(dtype):
     with pytest.raises(InputError, match=r"labels: .* found, expected whole numbers"):
         Scorer(3).add(np.zeros((2, 3), np.float32), np.array([0, 1]).astype(dtype))
+
+
+@pytest.mark.parametrize("classes", [[0, 0, 1], np.array([1, 1])])
+def test_a_class_twice_in_a_subset(classes):
+    with pytest.raises(InputError, match="class subset: .* found, expected each class once"):
+        Scorer(3, classes=classes)
+
+
+@pytest.mark.parametrize("change", [{"num_logits": 0}, {"num_logits": 2.5}, {"num_logits": 3, "k": 0}])
+def test_what_is_no_number_of_logits_or_answers(change):
+    with pytest.raises(InputError, match="found, expected a whole number, at least 1"):
+        Scorer(**change)
+
+
+@pytest.mark.parametrize("form", [np.ndarray.tolist, torch.from_numpy])
+def test_lists_and_tensors_are_scored_as_arrays(form):
+    logits, labels = np.array([[0.0, 1, 2], [3, 1, 0]]), np.array([1, 0])
+    scorer = Scorer(3)
+    scorer.add(form(logits), form(labels))
+    assert scorer.scores().ranks.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
+        ([[0.0, 1, 2]], [0, 1], r"^logits: shape \(1, 3\) found, expected \(2, 3\)"),
+        ([[0.0, 1], [1, 2, 3]], [0, 1], "^logits: no array can be made of it"),
+        ([["a", "b", "c"]], [0], "^logits: <U1 found, expected floating numbers"),
+        (torch.zeros(1, 3, requires_grad=True), [0], "^logits: no array can be made of it"),
+        ([[0.0, 1, 2]], 0, r"^labels: shape \(\) found"),
+    ],
+)
+def test_batches_that_are_none(logits, labels, message):
+    with pytest.raises(InputError, match=message):
+        Scorer(3).add(logits, labels)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headsmith.core.errors import InputError
 from headsmith.evaluate.metrics import selective
 
 
@@ -55,3 +56,19 @@ def test_rows_without_a_confidence_come_last():
     assert found.coverage.tolist() == [pytest.approx(2 / 3), 1]
     assert found.risk.tolist() == [0, pytest.approx(1 / 3)]
     assert found.threshold.tolist() == [0.1, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coverages": np.array([0.5, 2])}, "^coverages: 2.0 found, expected 0 to 1"),
+        ({"coverages": [np.nan]}, "^coverages: nan found, expected 0 to 1"),
+        ({"confidences": ["a", "b"]}, "^confidences: <U1 of shape .* found, expected numbers"),
+        ({"correct": [True]}, "^correct: 1 rows found, expected 2, the same rows as confidences"),
+        ({"correct": [], "confidences": []}, "^correct: "),
+    ],
+)
+def test_what_makes_no_curve(change, message):
+    given = {"confidences": np.array([0.5, 0.7]), "correct": np.array([True, False])} | change
+    with pytest.raises(InputError, match=message):
+        selective(**given)

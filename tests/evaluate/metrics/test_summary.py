@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, top_k_accuracy_score
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.metrics import score_rows, summarize, summarize_groups
+from headsmith.evaluate.metrics import Scorer, score_rows, summarize, summarize_groups
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_one_class():
 
 
 def test_k_below_1():
-    with pytest.raises(InputError, match="k: 0 found"):
+    with pytest.raises(InputError, match="ks: 0 found"):
         summarize(score_rows(np.eye(3, dtype=np.float32), np.arange(3)), ks=(0, 1))
 
 
@@ -119,3 +119,14 @@ def test_groups_are_summaries_of_their_own_rows(known):
 def test_groups_of_other_rows():
     with pytest.raises(InputError, match="groups: 2 names found, expected one for each of 3 rows"):
         summarize_groups(score_rows(np.eye(3, dtype=np.float32), np.arange(3)), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("ks", "message"),
+    [(1, r"^ks: 1 found, expected several, such as \(1,\)"), ((1.5,), "^ks: 1.5 found"), ((True,), "^ks: True found")],
+)
+def test_what_is_no_k(ks, message):
+    scorer = Scorer(3)
+    scorer.add(np.eye(3), np.arange(3))
+    with pytest.raises(InputError, match=message):
+        summarize(scorer.scores(), ks=ks)
