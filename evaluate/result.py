@@ -126,6 +126,9 @@ class EvalResult:
         for column in columns:
             if not ((column >= -1) & (column < len(self.labels))).all():
                 raise ValueError(f"labels: found {len(self.labels)}, expected one for every class that is named")
+        for name, found in (("num_logits", self.summary.num_logits), ("num_classes", self.summary.num_classes)):
+            if found != len(self.labels):
+                raise ValueError(f"summary.{name}: found {found}, expected {len(self.labels)}, one for each of labels")
 
     @property
     def worthless(self) -> bool:

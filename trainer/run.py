@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NotRequired, Self, TypedDict
 
 from ..core.arguments import typed
-from ..core.errors import InputError
+from ..core.errors import DamagedFileError, InputError
+from ..core.field_hashes import changed_fields
 from ..core.files import sha256_file
 from ..core.records import read_versioned
 from ..core.warnings import are_worthless
@@ -15,6 +16,7 @@ from .config import TrainConfig
 
 CONFIG, HEAD, RECORD = "config.yaml", "head.safetensors", "run.json"
 FORMAT, FORMAT_VERSION = "headsmith.run", 1
+HASHES = "fields_sha256"
 
 
 class _Scores(TypedDict):
@@ -45,6 +47,8 @@ class _Record(TypedDict):
     features: _Features
     results: _Results
     head_sha256: str
+    config_sha256: NotRequired[str]
+    fields_sha256: NotRequired[dict[str, str]]
     doubts: NotRequired[list[str]]
 
 
@@ -91,6 +95,8 @@ class Run:
 
         Raises:
             InputError: A part is missing or damaged, or the head is not the one that the record describes.
+            DamagedFileError: The record or the settings were edited; runs of older versions, without hashes, are not
+                checked for that.
         """
         path = Path(path)
         if not path.is_dir():
@@ -101,9 +107,18 @@ class Run:
         head = load_head(path / HEAD)
         if sha256_file(path / HEAD) != record["head_sha256"]:
             raise InputError(f"{path / HEAD}: not the head that {RECORD} describes (hash differs); train again")
+        edited = changed_fields(record, record[HASHES], without=(HASHES,)) if HASHES in record else []
+        if edited:
+            raise DamagedFileError(
+                f"{path / RECORD}: {', '.join(edited[:3])}: not what the training wrote (hash differs): edited? "
+                "train again"
+            )
         if head.num_classes != len(record["class_names"]):
             raise InputError(f"{path}: a head of {head.num_classes} classes, {len(record['class_names'])} names")
-        return cls(path, TrainConfig.load(path / CONFIG), head, record)
+        config = TrainConfig.load(path / CONFIG)
+        if sha256_file(path / CONFIG) != record.get("config_sha256", sha256_file(path / CONFIG)):
+            raise DamagedFileError(f"{path / CONFIG}: not the settings of this run (hash differs): edited? train again")
+        return cls(path, config, head, record)
 
 
 def _instead(path: Path) -> str:

@@ -12,6 +12,7 @@ from ..core.arguments import typed
 from ..core.distributed import Launch
 from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
+from ..core.field_hashes import field_hashes
 from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
 from ..models.heads import save_head
 from .config import TrainConfig
@@ -21,7 +22,7 @@ from .fitting import METRICS, Fitted, Processes, fit_heads, join
 from .fitting.checkpoint import CHECKPOINT
 from .initialization import initialized_head
 from .presets import load_preset
-from .run import CONFIG, FORMAT, FORMAT_VERSION, HEAD, RECORD, Run
+from .run import CONFIG, FORMAT, FORMAT_VERSION, HASHES, HEAD, RECORD, Run
 from .settings_file import read_from, read_settings
 from .tensorboard import board
 from .unused_settings import refuse_unread
@@ -189,10 +190,9 @@ def write_run(
         shutil.copyfile(metrics, folder / METRICS)
         fitted.config.save(folder / CONFIG)
         save_head(fitted.head, folder / HEAD)
-        write_json(
-            folder / RECORD,
-            _record(feature_set, fitted, processes) | {"head_sha256": sha256_file(folder / HEAD)},
-        )
+        record = _record(feature_set, fitted, processes)
+        record |= {"head_sha256": sha256_file(folder / HEAD), "config_sha256": sha256_file(folder / CONFIG)}
+        write_json(folder / RECORD, record | {HASHES: field_hashes(record, without=())})
 
 
 def _check_finite(fitted: Fitted) -> None:

@@ -95,7 +95,7 @@ def _measure(
         against=against,
         flags=[
             *suspicions,
-            *_sums(model),
+            *_strange_scores(model),
             *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
         ],
         not_finite=measured.not_finite,
@@ -119,10 +119,19 @@ def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
     return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
 
 
-def _sums(model: Model) -> list[str]:
-    """What to say of probabilities that are none: of a softmax over the images, or over a part of the classes."""
-    strange = isinstance(model, ExternalOnnxModel) and model.strange_sums
-    return ["its probabilities do not sum to 1: is its softmax over another axis than the classes?"] if strange else []
+def _strange_scores(model: Model) -> list[str]:
+    """What to say of probabilities that do not sum to 1, and of logits that may be probabilities."""
+    if not isinstance(model, ExternalOnnxModel):
+        return []
+    found = []
+    if model.strange_sums:
+        found.append("its probabilities do not sum to 1: is its softmax over another axis than the classes?")
+    if model.like_probabilities:
+        found.append(
+            "outputs lie in 0..1: are they probabilities? They are taken as logits: the order of the classes stands, "
+            "NLL, Brier score and calibration do not; make the logits an output and name it with --output"
+        )
+    return found
 
 
 def _key(candidate: Candidate | Failed, data: HeldOutData, options: EvaluationOptions) -> str:

@@ -1,5 +1,6 @@
 """How fast a file answers, and what memory it takes."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -28,6 +29,12 @@ class Latency:
     p99: float
     runs: int
     p10: float
+
+    def __post_init__(self) -> None:
+        """Refuse times that are none, or in another order, which a damaged file may name."""
+        if not 0 <= self.p10 <= self.p50 <= self.p90 <= self.p99 < math.inf:
+            found = f"{self.p10}, {self.p50}, {self.p90}, {self.p99}"
+            raise ValueError(f"found {found}, expected 0 <= p10 <= p50 <= p90 <= p99 in milliseconds")
 
     @property
     def spread(self) -> tuple[float, float, float]:
@@ -71,6 +78,14 @@ class Speed:
     gpu_bytes: int | None
     thorough: bool = False
     busy: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse negative times, rates and sizes, and those that are not finite, which a damaged file may name."""
+        figures = {name: value for name, value in vars(self).items() if isinstance(value, int | float)}
+        figures |= {f"throughput.{size}": rate for size, rate in self.throughput.items()}
+        for name, value in figures.items():
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name}: found {value}, expected a number of 0 or more")
 
 
 def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, options: EvaluationOptions) -> Speed:

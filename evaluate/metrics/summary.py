@@ -16,6 +16,12 @@ from ..options import KS
 from .row_scores import Array, RowScores
 from .selective import selective
 
+# The highest value of each figure; of all the lowest is 0.
+_MOST = {"nll": np.inf, "brier": 2.0} | dict.fromkeys(
+    ("mean_recall", "ece", "ece_mass", "aurc", "predicted_share", "label_share"), 1.0
+)
+_ROUNDING = 1e-3  # of float32 probabilities
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -62,6 +68,18 @@ class Summary:
     aurc: float
     predicted_share: float
     label_share: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse figures that contradict each other, which a damaged file may name."""
+        for k, share in self.top.items():
+            if share is not None and share.n != self.n:
+                raise ValueError(f"top.{k}.n: found {share.n}, expected {self.n} as n")
+        if not 1 <= self.num_classes <= self.num_logits:
+            raise ValueError(f"num_classes: found {self.num_classes}, expected 1 to {self.num_logits}, num_logits")
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            if value is not None and not -_ROUNDING <= value <= most + _ROUNDING:
+                raise ValueError(f"{name}: found {value}, expected 0 to {most:g}")
 
     def columns(self) -> dict[str, Any]:
         """The figures under flat names, shares in 0..1, each k with the ends of its interval.

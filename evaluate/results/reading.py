@@ -1,6 +1,6 @@
 """Results as they are read: by the report, by comparisons, by anybody."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -93,6 +93,8 @@ class Results:
             InputError: No such model, or several.
         """
         if isinstance(which, int):
+            if not -len(self.models) <= which < len(self.models):
+                raise InputError(f"{self.path}: holds no model {which}; it holds {len(self.models)}")
             return self.models[which]
         known = [result for result in self.models if which in (result.model, result.key)]
         known = known or [result for result in self.models if _is_source(which, result.source)]
@@ -143,9 +145,15 @@ class Results:
         return standings(self.correct(k))
 
     def frame(self) -> "pd.DataFrame":
-        """``results.csv`` as a pandas frame."""
+        """``results.csv`` as a pandas frame.
+
+        Raises:
+            InputError: No such file.
+        """
         import pandas as pd
 
+        if not (self.path / TABLE).is_file():
+            raise InputError(f"{self.path / TABLE}: not found; evaluate again, which writes it anew")
         frame = pd.read_csv(self.path / TABLE)
         return frame.map(lambda value: text_of(value) if isinstance(value, str) else value)
 
@@ -203,13 +211,15 @@ def load_results(folder: str | Path) -> Results:
         raise InputError(f"{path}: holds no results (no {DATA} in it); `headsmith evaluate --out {path}` makes them")
     data = read_record(path / DATA, HeldOutRecord)
     keys = sorted(found.parent.name for found in path.glob(f"{MODELS}/*/{RESULT}"))
+    rows = read_table(path / TABLE)
+    _check_listed(path, rows, keys)
     models = [read_record(path / MODELS / key / RESULT, EvalResult) for key in keys]
     for key, result in zip(keys, models, strict=True):
         _check(result, key, data, path / MODELS / key / RESULT)
     models.sort(key=lambda result: (-(result.top1.value if result.top1 else 0), result.model))
     failed = [
         FailedModel(row["model"], row.get("source", ""), row["error"], row.get("key", ""))
-        for row in read_table(path / TABLE)
+        for row in rows
         if row.get("error")
     ]
     return Results(path, data, tuple(models), tuple(failed))
@@ -227,6 +237,16 @@ def _check_counts(found: Predictions, result: EvalResult, path: Path) -> None:
             raise DamagedFileError(f"{path}: {counted} rows are {what}, its {RESULT} says {expected}; evaluate again")
 
 
+def _check_listed(path: Path, rows: Sequence[Mapping[str, str]], keys: Sequence[str]) -> None:
+    """Refuse a table that lists a measured classifier whose result is not there any more."""
+    lost = next((row for row in rows if row.get("key") and not row.get("error") and row["key"] not in keys), None)
+    if lost is not None:
+        raise DamagedFileError(
+            f"{path / MODELS / lost['key'] / RESULT}: not found, but {TABLE} lists {lost['model']!r}; evaluate it "
+            "again into this folder, or delete its row"
+        )
+
+
 def _check(result: EvalResult, key: str, data: HeldOutRecord, path: Path) -> None:
     """Refuse a result that is not of this folder."""
     for field, found, expected in (
@@ -235,3 +255,7 @@ def _check(result: EvalResult, key: str, data: HeldOutRecord, path: Path) -> Non
     ):
         if found != expected:
             raise DamagedFileError(f"{path}: {field}: not that of the folder; evaluate again into another --out")
+    if result.n + len(result.unreadable) > data.n:
+        raise DamagedFileError(
+            f"{path}: summary.n: found {result.n}, expected at most {data.n}, the inputs of {DATA}; evaluate again"
+        )

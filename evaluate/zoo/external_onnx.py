@@ -21,6 +21,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "tensor(double)": np.dtype(np.float64),
     "tensor(uint8)": np.dtype(np.uint8),
 }
+TINY = np.finfo(np.float32).tiny
 SUMS = 1e-2  # what rounding 1,000 probabilities to float16 may move their sum by
 
 
@@ -28,11 +29,14 @@ class ExternalOnnxModel(Model):
     """A file that is fed as its recipe says.
 
     Pixels are normalised outside the file. A batch of fixed size is filled up with zeros, whose answers are dropped.
-    Of a file that gives probabilities the logarithm is taken, which is as good as its logits for every figure.
+    Of a file that gives probabilities the logarithm is taken, which is as good as its logits for every figure; one that
+    was rounded to 0 is taken as the smallest normal float32.
 
     Attributes:
         session: Its session.
         strange_sums: Whether a row of probabilities, of all that were answered, did not sum to 1.
+        like_probabilities: Whether all scores of a file without a softmax at its end, as far as it answered, lie in
+            0..1.
     """
 
     def __init__(self, candidate: Candidate, provider: str, threads: int) -> None:
@@ -55,6 +59,7 @@ class ExternalOnnxModel(Model):
         (self._input,) = self.session.get_inputs()
         self._dtype = DTYPES[self._input.type]
         self.strange_sums = False
+        self.like_probabilities = not self._setup.probabilities
 
     @property
     def takes_floats(self) -> bool:
@@ -98,9 +103,11 @@ class ExternalOnnxModel(Model):
         if self._setup.background is not None:
             found = np.delete(found, self._setup.background, axis=1)
         if not self._setup.probabilities:
+            self.like_probabilities &= bool(((found >= 0) & (found <= 1)).all())
             return found
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(found)
+        rounded_to_zero = (found >= 0) & (found < TINY)
+        with np.errstate(invalid="ignore"):
+            return np.log(np.where(rounded_to_zero, TINY, found))
 
 
 @cache

@@ -106,6 +106,8 @@ def _row(values: Any, where: str, folder: Path) -> Row:
     wrong = [label for label in labels if isinstance(label, list | dict)] if isinstance(labels, list) else []
     if wrong:
         raise InputError(f"{where}: labels holds {_short(wrong[0])}, expected a list of names")
+    if labels == []:
+        raise InputError(f"{where}: labels holds [], expected a list of names")
     lacking = [key for key in ("id", "source") if not values.get(key)]
     if lacking:
         raise InputError(f"{where}: {' and '.join(lacking)} missing")

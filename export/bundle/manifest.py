@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.environment import versions
+from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file
 from ...trainer.run import Run
 from ..origin import features_origin, portable
@@ -17,7 +18,7 @@ from ..parity.stated import input_shape
 from ..precision.gates import GateReport
 from ..temperature import Calibration
 from .bundle import FORMAT, FORMAT_VERSION
-from .recorded import FIELD, field_hashes
+from .recorded import FIELD, UNHASHED
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def parity_record(evidence: Evidence, manifest: Mapping[str, Any]) -> dict[str, 
             for file, proof in compared.items()
         },
         "precision": gate and _placeless(gate.to_dict()),
-        FIELD: field_hashes(manifest),
+        FIELD: field_hashes(manifest, without=UNHASHED),
     }
 
 

@@ -45,7 +45,7 @@ class _Manifest(TypedDict):
     preprocessing: dict[str, Any] | None
     preprocessing_sha256: str
     input: _Input
-    outputs: Any
+    outputs: list[str]
     k: Any
     parameters: int
     backbone: dict[str, Any] | None

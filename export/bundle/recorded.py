@@ -1,11 +1,7 @@
 """Is a bundle what its export wrote: no field of its manifest edited, no model file beside those that it lists?"""
 
-import hashlib
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from ...core.errors import DamagedFileError
+from ...core.field_hashes import changed_fields
 from ...core.files import read_json
 from .bundle import MANIFEST, PARITY, Bundle
 
@@ -16,14 +12,7 @@ SUFFIXES = (".onnx", ".data", ".ts", ".pt2", ".safetensors")
 
 
 # The hashes of the files, among them that of the file with these hashes; the date, in which two equal exports differ.
-_UNHASHED = ("files", "created")
-
-
-def field_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of each field of a manifest as JSON, in hexadecimal; of all but `_UNHASHED`."""
-    fields = json.loads(json.dumps(dict(manifest)))
-    texts = {key: json.dumps(value, sort_keys=True) for key, value in fields.items() if key not in _UNHASHED}
-    return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in texts.items()}
+UNHASHED = ("files", "created")
 
 
 def check_listed(bundle: Bundle) -> None:
@@ -61,10 +50,9 @@ def check_fields(bundle: Bundle) -> None:
     expected = read_json(bundle.path / PARITY).get(FIELD)
     if expected is None:
         return
-    found = field_hashes(bundle.manifest)
     if not isinstance(expected, dict):
         raise DamagedFileError(f"{bundle.path / PARITY}: {FIELD}: expected an object; {AGAIN}")
-    wrong = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
+    wrong = changed_fields(bundle.manifest, expected, without=UNHASHED)
     if wrong:
         raise DamagedFileError(
             f"{where}: {', '.join(wrong[:3])}: not what was exported, by the hash in {PARITY}: edited by hand? {AGAIN}"

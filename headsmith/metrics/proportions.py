@@ -10,6 +10,7 @@ Ranks = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 NORMAL_975 = float(ndtri(0.975))
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,16 @@ class Share:
     value: float
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        """Refuse a share or an interval that is not that of the counts, which an edited file may name."""
+        if not 0 <= self.correct <= self.n or self.n < 1:
+            raise ValueError(f"correct: found {self.correct} of {self.n}, expected 0 to n, and n of 1 or more")
+        low, high = wilson_intervals(np.array(self.correct), np.array(self.n))
+        expected = {"value": self.correct / self.n, "low": float(low), "high": float(high)}
+        for name, number in expected.items():
+            if not abs(getattr(self, name) - number) <= _ROUNDING:
+                raise ValueError(f"{name}: found {getattr(self, name)}, expected {number} for {self.correct}/{self.n}")
 
     def percent(self) -> str:
         """The share and its interval in per cent, for people: ``58.9 % (57.3 to 60.4)``."""

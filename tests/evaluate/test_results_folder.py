@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headsmith.core.errors import InputError
+from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
@@ -247,6 +247,52 @@ def test_what_is_damaged_is_named_in_one_line(tmp_path, file, text, message):
     with pytest.raises(InputError, match=message) as error:
         load_results(tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("summary.top.1.value", 0.999, r"summary\.top\.1: value: found 0\.999"),
+        ("summary.top.1.low", -0.5, r"summary\.top\.1: low: found -0\.5"),
+        ("summary.top.5.high", 1.5, r"summary\.top\.5: high: found 1\.5"),
+        ("summary.top.1.n", 61, r"summary\.top\.1: value"),
+        ("summary.top.1.correct", -1, r"summary\.top\.1: correct: found -1 of 60"),
+        ("summary.n", 59, r"summary: top\.1\.n: found 60, expected 59"),
+        ("summary.nll", -1.0, r"summary: nll: found -1\.0"),
+        ("summary.nll", "nan", r"summary: nll: found nan"),
+        ("summary.brier", 7.0, r"summary: brier: found 7\.0"),
+        ("summary.num_classes", 5, r"summary\.num_classes: found 5, expected 6"),
+        ("unreadable", [{"id": "x", "reason": "y"}], r"summary\.n: found 60, expected at most 60"),
+        ("speed.latency.p50", -1e308, r"speed\.latency: found .* expected 0 <= p10"),
+        ("speed.load_seconds", "inf", r"speed: load_seconds: found inf"),
+        ("speed.throughput.8", -1.0, r"speed: throughput\.8: found -1\.0"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused(tmp_path, place, value, said):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    path = tmp_path / "models" / "a-1" / "result.json"
+    values = json.loads(path.read_text())
+    *outer, last = place.split(".")
+    inner = values
+    for name in outer:
+        inner = inner[name]
+    inner[last] = value
+    path.write_text(json.dumps(values))
+    with pytest.raises(DamagedFileError, match=rf"result\.json: {said}"):
+        load_results(tmp_path)
+
+
+def test_what_is_lost_from_a_folder_is_named(tmp_path):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    results = load_results(tmp_path)
+    with pytest.raises(InputError, match="holds no model 9; it holds 1"):
+        results.predictions(9)
+    (tmp_path / "models" / "a-1" / "result.json").unlink()
+    with pytest.raises(DamagedFileError, match=r"result\.json: not found, but results\.csv lists 'a'; evaluate it"):
+        load_results(tmp_path)
+    (tmp_path / "results.csv").unlink()
+    with pytest.raises(InputError, match=r"results\.csv: not found"):
+        results.frame()
 
 
 def test_results_and_predictions_of_others_are_refused(tmp_path):

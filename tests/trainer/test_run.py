@@ -5,7 +5,8 @@ import pytest
 import torch
 import yaml
 
-from headsmith.core.errors import InputError
+from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.files import read_json, write_json
 from headsmith.models import save_head
 from headsmith.trainer import FeatureSet, Run, TrainConfig
 
@@ -54,6 +55,39 @@ def test_the_head_of_another_run_is_refused(run, tiny_run):
         other.bias[0] -= 1
     with pytest.raises(InputError, match=r"not the head that run\.json describes"):
         Run.load(run)
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("class_names", lambda record: record["class_names"].reverse()),
+        ("results", lambda record: record["results"]["test"].update(top1=0.123)),
+        ("seed", lambda record: record.pop("seed")),
+        ("note", lambda record: record.update(note="mine")),
+    ],
+)
+def test_a_record_that_was_edited_is_refused_with_the_field(run, field, change):
+    record = read_json(run / "run.json")
+    change(record)
+    write_json(run / "run.json", record)
+    with pytest.raises(DamagedFileError, match=rf"run\.json: {field}: not what the training wrote"):
+        Run.load(run)
+
+
+@pytest.mark.parametrize("change", [lambda text: "{}\n", lambda text: text.replace("seed: 0", "seed: 1")])
+def test_settings_that_were_edited_are_refused(run, change):
+    path = run / "config.yaml"
+    text = path.read_text()
+    path.write_text(change(text))
+    assert path.read_text() != text
+    with pytest.raises(DamagedFileError, match=r"config\.yaml: not the settings of this run \(hash differs\)"):
+        Run.load(run)
+
+
+def test_a_run_of_an_older_version_has_no_hashes_and_opens(run, tiny_run):
+    record = {k: v for k, v in read_json(run / "run.json").items() if k not in ("fields_sha256", "config_sha256")}
+    write_json(run / "run.json", record)
+    assert Run.load(run).class_names == tiny_run.class_names
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):

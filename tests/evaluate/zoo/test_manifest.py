@@ -90,6 +90,7 @@ def test_flags_say_what_a_row_does_not(zoo, onnx_file, tiny_bundle, tmp_path):
         ([ROW], {"package": ["onnx"]}, r"package \['onnx'\] is not installed"),
         ([{"id": "a"}], {}, r"model 1 \(a\): source missing"),
         ([ROW | {"background": "0"}], {}, r"model 1 \(a\): background holds '0', expected int"),
+        ([ROW | {"labels": []}], {}, r"model 1 \(a\): labels holds \[\], expected a list of names"),
         ([ROW | {"labels": 3}], {}, r"labels holds 3, expected list or str"),
         (
             [ROW | {"published": {"top1": 170, "source": "x"}}],

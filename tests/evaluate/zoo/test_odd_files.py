@@ -240,6 +240,27 @@ def test_a_softmax_over_the_images_is_doubted(flags, axis, doubted):
     assert ("do not sum to 1" in flags(SOFTMAX.replace("AXIS", str(axis)))) == doubted
 
 
+@pytest.mark.parametrize(
+    ("tail", "doubted"),
+    [
+        ("scores = Softmax<axis = 1>(plain)", False),
+        ("scores = Sigmoid(plain)", True),
+        ("logarithms = LogSoftmax<axis = 1>(plain)\n    scores = Exp(logarithms)", True),
+        ("scores = Neg(plain)", False),
+    ],
+)
+def test_outputs_in_0_to_1_without_a_softmax_are_doubted(flags, tail, doubted):
+    found = flags(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
+    assert ("outputs lie in 0..1: are they probabilities" in found) == doubted
+
+
+def test_a_softmax_that_is_rounded_to_0_is_no_infinite_logit(flags):
+    tail = """million = Constant<value_float = 1000000.0>()
+    large = Mul(plain, million)
+    scores = Softmax<axis = 1>(large)"""
+    assert "infinite" not in flags(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
+
+
 def test_scores_whose_first_axis_is_no_batch_are_refused(onnx_file, recipe_file, image_folder, tmp_path):
     (tmp_path / "labels.txt").write_text("cat\ndog\n")
     graph = """(float[N, 3, 8, 8] images) => (float[2, N] scores) {

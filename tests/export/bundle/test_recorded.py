@@ -85,6 +85,12 @@ def test_a_field_that_is_left_out_is_refused(copy, path):
         check_manifest(manifest, "manifest.json")
 
 
+@pytest.mark.parametrize("value", [7, None, [7]])
+def test_outputs_that_are_no_names(edit, value):
+    with pytest.raises(DamagedFileError, match=r"manifest\.json: damaged \(.*manifest\.outputs"):
+        verify(edit(lambda manifest: manifest.update(outputs=value)))
+
+
 @pytest.mark.parametrize("value", [{"a": [1]}, "1", None, [2]])
 def test_an_allowed_difference_that_is_no_number(copy, edit, value):
     def change(manifest):
