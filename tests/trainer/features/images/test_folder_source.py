@@ -252,10 +252,13 @@ def test_a_class_that_is_not_one_line_is_refused(image_folder, name):
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["two\nlines", ""])
-def test_a_label_that_is_not_one_line_is_refused(name):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("two\nlines", "expected text on one line"), ("", "'' in row 0, expected a whole number or text")],
+)
+def test_a_label_that_is_not_one_line_is_refused(name, said):
     values = np.array([name, "dog"], object)
-    with pytest.raises(InputError, match="expected text on one line"):
+    with pytest.raises(InputError, match=said):
         index_labels([Labels("labels.npy: label", values)])
     with pytest.raises(InputError, match="expected text on one line"):
         index_labels([Labels("labels.npy: label", np.array([0, 1]), [name, "dog"])])
