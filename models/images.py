@@ -142,7 +142,7 @@ def _check_size(image: Image.Image) -> None:
 def _has_more(image: Image.Image) -> bool:
     try:
         return bool(getattr(image, "is_animated", False))
-    except Exception:  # noqa: BLE001 - as above, but of the next frame, which is not used
+    except Exception:  # noqa: BLE001 - PIL raises anything on a damaged next frame, which is not used
         return True
     finally:
         if image.tell():
