@@ -4,19 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-CHANCE, NO_ANSWER, RUNAWAY = "chance", "no-answer", "runaway"
-AT_CHANCE = "chance level"
-WORTHLESS = (CHANCE, NO_ANSWER, RUNAWAY)
+WORTHLESS = ("chance", "no-answer", "runaway")
+AT_CHANCE, NO_ANSWER, RUNAWAY = "chance level", "no answer", "runaway loss"
 # The status of a command whose result was written, and says nothing.
 STATUS = 4
 # How the sentences of version 1 of the files begin, where their code is read again.
-_OLD = {
-    "chance level": CHANCE,
-    "no answer": NO_ANSWER,
-    "no-answer": NO_ANSWER,
-    "runaway loss": RUNAWAY,
-    "runaway": RUNAWAY,
-}
+_OLD = {AT_CHANCE: "chance", NO_ANSWER: "no-answer", RUNAWAY: "runaway"}
 
 
 @dataclass(frozen=True)
