@@ -60,7 +60,7 @@ def index_labels(found: Sequence[Labels], class_names: list[str] | None = None) 
     if class_names is not None:
         check_names(class_names, found[0].where)
         pairs = zip(found, cleaned, strict=True)
-        return class_names, np.concatenate([_known(labels.where, values, class_names) for labels, values in pairs])
+        return class_names, np.concatenate([_known(labels, values, class_names) for labels, values in pairs])
     names, indices = _sorted(np.concatenate(cleaned))
     check_names(names, found[0].where)
     return names, indices
@@ -76,6 +76,8 @@ def check_names(names: Sequence[str], where: str) -> None:
 def _clean(labels: Labels) -> Array:
     """Labels as int64 or as text (objects), every row with one."""
     values = labels.values
+    if values.dtype.kind in "mM":
+        _refuse(labels, np.ones(len(values), bool), "whole numbers or text, not times")
     if values.dtype.kind == "f":
         whole = np.isfinite(values) & (values == np.floor(values))
         _refuse(labels, ~whole, "a whole number or text")
@@ -108,35 +110,64 @@ def _is_text(text: str) -> bool:
 
 def _refuse(labels: Labels, wrong: Array, expected: str) -> None:
     rows = np.flatnonzero(wrong)
-    if rows.size:
-        more = f" ({rows.size} such rows of {len(wrong)})" if rows.size > 1 else ""
-        found = f"{labels.where} is {shown(to_builtin(labels.values[rows[0]]))} in row {rows[0]}"
-        if labels.place is not None:
-            found = f"{labels.place(int(rows[0]), 0)} found"
+    if not rows.size:
+        return
+    value = to_builtin(labels.values[rows[0]])
+    # NaN is no number; -1 in every row is how data sets of the hub say that a split has no labels
+    nothing = value is None or value != value or value == "" or bool((labels.values == -1).all())
+    if rows.size == len(wrong) > 1 and not nothing:
+        kind = _kind(labels.values, value)
         raise InputError(
-            f"{found}{more}, expected {expected}; "
-            "label these rows or remove them (or the split, where it has no labels)"
+            f"{labels.where}: all {len(wrong):,} labels are {kind}, such as {shown(value)}, expected {expected}; write "
+            "them as such, or name another column with --label-column"
         )
+    more = f" ({rows.size} such rows of {len(wrong)})" if rows.size > 1 else ""
+    todo = "label these rows or remove them" if nothing else "correct these labels or remove their rows"
+    raise InputError(
+        f"{_at(labels, int(rows[0]))}{more}, expected {expected}; {todo} (or the split, where it has no labels)"
+    )
 
 
-def _known(where: str, values: Array, class_names: list[str]) -> Array:
+def _at(labels: Labels, row: int) -> str:
+    """Where a label stands, and what is there."""
+    if labels.place is not None:
+        return f"{labels.place(row, 0)} found"
+    return f"{labels.where} is {shown(to_builtin(labels.values[row]))} in row {row}"
+
+
+def _kind(labels: Array, value: Any) -> str:
+    """What labels are that are none, in words."""
+    if labels.dtype.kind in "mM":
+        return f"of type {labels.dtype}"
+    if isinstance(value, float):
+        return "fractions"
+    if isinstance(value, int):
+        return "below 0" if value < 0 else "whole numbers"
+    return f"of type {type(value).__name__}"
+
+
+def _known(labels: Labels, values: Array, class_names: list[str]) -> Array:
     if values.dtype.kind == "O":
         index = {name: place for place, name in enumerate(class_names)}
-        unknown = sorted(set(values) - set(index))
-        if unknown:
+        places = np.array([index.get(value, -1) for value in values], np.int64)
+        if (unknown := np.flatnonzero(places < 0)).size:
+            row = int(unknown[0])
             raise InputError(
-                f"{where}: label {unknown[0]!r} is not among the {len(class_names)} class names"
-                f"{near(unknown[0], class_names)}; correct it, or add its name"
+                f"{_at(labels, row)}, expected one of the {len(class_names)} class names"
+                f"{near(values[row], class_names)}; correct it, or add its name"
             )
-        return np.array([index[value] for value in values], np.int64)
+        return places
     wrong = np.flatnonzero(values >= len(class_names))
     if wrong.size:
         low, high, last = values.min(), values.max(), len(class_names) - 1
         hint = " (do they count from 1?)" if low == 1 and high == len(class_names) else ""
-        raise InputError(
-            f"{where}: labels go from {low} to {high}{hint}, expected 0 to {last} for {last + 1} class names; the "
-            f"first wrong one is {values[wrong[0]]} in row {wrong[0]}: correct the labels or the names"
-        )
+        expected = f"expected 0 to {last} for {last + 1} class names"
+        if labels.place is not None:
+            found = f"{_at(labels, int(wrong[0]))}, {expected}, labels go from {low} to {high}{hint}; "
+        else:
+            found = f"{labels.where}: labels go from {low} to {high}{hint}, {expected}; the first wrong one is "
+            found += f"{values[wrong[0]]} in row {wrong[0]}: "
+        raise InputError(f"{found}correct the labels or the names")
     return values
 
 

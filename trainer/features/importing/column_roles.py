@@ -8,6 +8,7 @@ from ....core.errors import InputError, near
 from ....core.printable import short, shown
 from ..images.samples import listed
 from ..size_limits import WIDEST
+from .numbered_columns import gap
 from .row_splits import says_splits, split_column
 from .table import TORCH_ONLY, Column, Table, without_split
 
@@ -114,6 +115,8 @@ def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], b
     usable = any(len(column.shape) == (2 if role == "features" else 1) for column in table.columns)
     todo = f"name them with {flag}" if usable else "write it there"
     holds = f"others are {holds}: {todo}" if holds else "it holds nothing else"
+    if role == "features" and (lacking := gap(table.columns)):
+        holds = f"{lacking}, and numbers without a gap from 0 or 1 are expected; {holds}"
     raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}")
 
 

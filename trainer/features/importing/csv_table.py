@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -18,7 +18,7 @@ from ....core.files import regular_file
 from ....core.printable import short, shown
 from ..arrow_stream import BAD_ARROW, damaged
 from .arrow_file import table_columns
-from .numbered_columns import NUMBERED, Stacked
+from .numbered_columns import NUMBERED
 from .table import Table, split_in
 
 # What is looked at to find separator, heading and the kinds of columns; what Arrow takes at a time.
@@ -39,10 +39,7 @@ def read_csv_table(path: Path) -> list[Table]:
     """
     rows = _CsvRows(regular_file(path))
     columns = [
-        replace(
-            column,
-            place=partial(rows.place, column.blocks.names if isinstance(column.blocks, Stacked) else [column.name]),
-        )
+        replace(column, place=partial(rows.place, column.parts or [column.name]))
         for column in table_columns(rows.schema, rows.rows, rows.batches, str(path))
     ]
     return [Table(str(path), path.name, split_in(path.stem), columns)]
@@ -86,7 +83,7 @@ class _CsvRows:
         except BAD_ARROW as error:
             raise self._misfit() or damaged(self.path, error) from None
 
-    def place(self, names: list[str], row: int, column: int = 0) -> str:
+    def place(self, names: Sequence[str], row: int, column: int = 0) -> str:
         """Where a value stands, and its cell as it is written.
 
         Args:

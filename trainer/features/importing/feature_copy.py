@@ -14,6 +14,7 @@ from ..feature_writer import FeatureWriter
 from ..images.samples import SPLITS
 from ..row_hashes import copies_told, row_hashes
 from .column_roles import Chosen
+from .precision_loss import PrecisionLoss
 from .row_columns import Rows
 from .table import Array
 
@@ -23,9 +24,11 @@ class Statistics:
 
     Attributes:
         sha256: By split, of the features' bytes as they are stored.
+        lost: What the features' own precision told apart, and that of the feature set does not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lost: PrecisionLoss) -> None:
+        self.lost = lost
         self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
         self._hashes: dict[str, Any] = {}
         self._rows_hashes: list[Array] = []
@@ -73,7 +76,7 @@ def copy_features(
     Raises:
         InputError: A NaN or infinite feature that is not to be kept, one beyond ``dtype``, or a file that ends early.
     """
-    statistics, start = Statistics(), 0
+    statistics, start = Statistics(PrecisionLoss([one.features.dtype for one in chosen], dtype)), 0
     with progress("Importing", len(rows.labels), "rows") as advance:
         for one in chosen:
             first = start
@@ -85,6 +88,7 @@ def copy_features(
                     _check(values, stored, one, start - first, unusable)
                 statistics.widen(low, high)
                 statistics.keep(stored.numpy())
+                statistics.lost.look(values.numpy(), stored.numpy())
                 for split, part in _parts(stored, rows.splits[start : start + len(block)]):
                     sinks[split].append(part.numpy())
                     statistics.add(split, part)
@@ -112,22 +116,41 @@ def _values(block: Array, chosen: Chosen, first: int) -> torch.Tensor:
 
 
 def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: int, unusable: bool) -> None:
-    where, bad = f"{chosen.table.name}: {chosen.features.name}", (~values.isfinite()).any(dim=1)
-    if bad.any() and not unusable:
-        row, column = (int(place) for place in (~values.isfinite()).nonzero()[0])
-        told = f"NaN or infinite features in {_rows(bad, first)}; remove these rows or compute them again"
-        if chosen.features.place is not None:
-            raise InputError(f"{chosen.features.place(first + row, column)} found, expected a finite number: {told}")
-        raise InputError(f"{where}: {told} (the first is {values[row, column]:g} in column {column})")
-    lost = values.isfinite() & ~stored.isfinite()
+    finite = values.isfinite()
+    if not unusable and not finite.all():
+        what, remedy = "NaN or infinite features in {rows}", "remove these rows or compute them again"
+        raise _refused(values, ~finite, chosen, first, ("a finite number", what, remedy))
+    lost = finite & ~stored.isfinite()
     if not lost.any():
         return
-    beyond = lost.any(dim=1)
     largest, most = float(values[lost].abs().max()), torch.finfo(torch.float32).max
     limit, remedy = "float16's 65504", "import with --dtype float32"
     if largest > most:
         limit, remedy = f"float32's {most:.3g}", "divide the features by a constant, or remove these rows"
-    raise InputError(f"{where}: {largest:g} in {_rows(beyond, first)} is beyond {limit}; {remedy}")
+    what = f"{largest:g} in {{rows}} is beyond {limit}"
+    raise _refused(values, lost, chosen, first, (f"at most {limit}", what, remedy))
+
+
+def _refused(
+    values: torch.Tensor, wrong: torch.Tensor, chosen: Chosen, first: int, words: tuple[str, str, str]
+) -> InputError:
+    """The error for features that cannot be kept: by line and cell where the file is text, else by row and column.
+
+    Args:
+        values: ``(n, D)``.
+        wrong: Which of them.
+        chosen: Where they are from.
+        first: The row of the file that is the first of them.
+        words: What was expected; what is there, with a place for the rows; what to do.
+    """
+    features, (expected, what, remedy) = chosen.features, words
+    rows = wrong.any(dim=1)
+    row, column = wrong.nonzero()[0].tolist()
+    if features.place is not None:
+        more = f" ({int(rows.sum())} such rows nearby)" if rows.sum() > 1 else ""
+        return InputError(f"{features.place(first + row, column)} found{more}, expected {expected}; {remedy}")
+    told = f"{chosen.table.name}: {features.name}: {what.format(rows=_rows(rows, first))}; {remedy}"
+    return InputError(f"{told} (the first is {values[row, column]:g} in {features.part(column)})")
 
 
 def _rows(marked: torch.Tensor, first: int, most: int = 5) -> str:

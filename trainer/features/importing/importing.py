@@ -234,7 +234,7 @@ class FeatureSetBuilder:
             "class_names": rows.class_names,
             "splits": self.splits,
             "split_rule": rows.split_rule,
-            "warnings": rows.warnings,
+            "warnings": [*rows.warnings, *statistics.lost.told(self.chosen[0].features)],
             "rows_sha256": hashes,
             "feature_dim": self.width,
             "dtype": self.dtype,

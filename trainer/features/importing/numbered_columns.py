@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....core.printable import short
 from .table import Array, Batches, Column, block_rows
 
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -23,10 +24,7 @@ def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
         columns: All of the table, one value a row each.
         batches: From column names to the rows in order.
     """
-    runs: dict[str, dict[int, Column]] = defaultdict(dict)
-    for column in columns:
-        if (match := NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
-            runs[match[1]].setdefault(int(match[2]), column)
+    runs = _runs(columns)
     matrix = {prefix: run for prefix, run in runs.items() if _is_matrix(run)}
     real = {prefix: run for prefix, run in matrix.items() if any(one.dtype.startswith("float") for one in run.values())}
     if not real and not any(len(column.shape) == 2 for column in columns):
@@ -35,6 +33,32 @@ def with_matrices(columns: Sequence[Column], batches: Batches) -> list[Column]:
     used = {column.name for run in found.values() for column in run}
     matrices = [_matrix(f"{prefix}*", run, batches) for prefix, run in found.items()]
     return [*matrices, *(column for column in columns if column.name not in used)]
+
+
+def gap(columns: Sequence[Column]) -> str:
+    """Which number keeps columns from being a matrix, in words; nothing where more numbers lack than are there."""
+    names = {column.name: column for column in columns}
+    for prefix, run in _runs(columns).items():
+        first, last = min(1, *run), max(run)
+        lacking = last - first + 1 - len(run)
+        if _NO_FEATURE.match(prefix) or not 0 < lacking <= len(run):
+            continue
+        number = next(number for number in range(first, last) if number not in run)
+        digits = min(len(column.name) for column in run.values()) - len(prefix)  # 01 and f1 alike
+        name = f"{prefix}{number:0{digits}}"
+        more = f" and {lacking - 1:,} more" if lacking > 1 else ""
+        said = f"holds {names[name].dtype}" if name in names else "is missing"
+        return f"{short(name)}{more} {said}"
+    return ""
+
+
+def _runs(columns: Sequence[Column]) -> dict[str, dict[int, Column]]:
+    """Columns of numbers by what stands before the number of their name, and by that."""
+    runs: dict[str, dict[int, Column]] = defaultdict(dict)
+    for column in columns:
+        if (match := NUMBERED.fullmatch(column.name)) and _NUMBER.fullmatch(column.dtype):
+            runs[match[1]].setdefault(int(match[2]), column)
+    return runs
 
 
 def _is_matrix(run: dict[int, Column]) -> bool:
@@ -46,11 +70,12 @@ def _matrix(name: str, run: Sequence[Column], batches: Batches) -> Column:
     dtype = np.result_type(*(column.dtype for column in run))
     dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
     names = [column.name for column in run]
-    return Column(name, (run[0].shape[0], len(run)), str(dtype), Stacked(names, dtype, batches))
+    shape = (run[0].shape[0], len(run))
+    return Column(name, shape, str(dtype), _Stacked(names, dtype, batches), parts=names)
 
 
 @dataclass(frozen=True)
-class Stacked:
+class _Stacked:
     """The rows of several columns side by side."""
 
     names: list[str]

@@ -93,11 +93,12 @@ def _ids(chosen: Chosen) -> pa.StringArray:
     if chosen.ids is None:
         numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
         return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
-    found = _read(chosen, chosen.ids)
-    if found.null_count:
-        row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"{chosen.table.name}: {chosen.ids.name} is empty in row {row}, expected an id in every row")
-    return found.cast(pa.string())
+    found = _read(chosen, chosen.ids).cast(pa.string())
+    given = pc.fill_null(pc.not_equal(found, ""), False).to_numpy(zero_copy_only=False)
+    if not given.all():
+        row = int(np.flatnonzero(~given)[0])
+        raise InputError(f"{chosen.ids.where(row, chosen.table.name)}, expected an id in every row; write one there")
+    return found
 
 
 def _read(chosen: Chosen, column: Column) -> pa.Array:

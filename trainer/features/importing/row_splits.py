@@ -27,18 +27,18 @@ def says_splits(table: Table, column: Column) -> bool:
     """
     if table.said:
         return False
-    where, codes = f"{table.name}: {column.name}", split_codes(column)
+    codes = split_codes(column)
     remedy = "correct it, give that column another name, or say the split of the file: train=FILE"
     unknown = np.flatnonzero(codes < 0)
     if unknown.size:
         if table.split is not None:
             return False
-        raise InputError(f"{where} is {_value(column, unknown)}, expected train, val or test; {remedy}")
+        found = column.where(int(unknown[0]), table.name)
+        raise InputError(f"{found}, expected train, val or test; {remedy}")
     other = np.flatnonzero(codes != (codes if table.split is None else SPLITS.index(table.split)))
     if other.size:
-        raise InputError(
-            f"{where} is {_value(column, other)}, but the name of the file or folder says {table.split}; {remedy}"
-        )
+        found = column.where(int(other[0]), table.name)
+        raise InputError(f"{found}, but the name of the file or folder says {table.split}; {remedy}")
     return True
 
 
@@ -49,7 +49,3 @@ def split_codes(column: Column) -> Array:
     codes = np.array([-1 if split is None else SPLITS.index(split) for split in known] + [-1], np.int8)
     rows: Array = codes[values.indices.fill_null(len(known)).to_numpy()]
     return rows
-
-
-def _value(column: Column, rows: Array) -> str:
-    return f"{column.read()[rows[0]]!s} in row {rows[0]}"

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from ....core.builtin_types import to_builtin
 from ....core.errors import InputError
 from ....core.printable import short, shown
 from ..images.samples import listed, split_called
@@ -33,6 +34,7 @@ class Column:
         blocks: The rows in order, some at a time: numpy arrays, float32 where numpy lacks the dtype.
         class_names: The names of the classes, where the file itself says that the column holds indices into them.
         place: From row and column to where a value stands in a file of text, and what is written there.
+        parts: The columns of the file that make up a matrix, where each feature has one.
     """
 
     name: str
@@ -41,11 +43,27 @@ class Column:
     blocks: Callable[[], Iterable[Array]]
     class_names: list[str] | None = None
     place: Callable[[int, int], str] | None = None
+    parts: Sequence[str] = ()
+
+    def part(self, column: int) -> str:
+        """What to call one column of a matrix."""
+        return short(self.parts[column]) if self.parts else f"column {column}"
 
     @property
     def one_a_row(self) -> bool:
         """Whether every row has a single value."""
         return len(self.shape) == 1 or (len(self.shape) == 2 and self.shape[1] == 1)
+
+    def where(self, row: int, table: str) -> str:
+        """What stands in a row of a small column, with its line where the file is text.
+
+        Args:
+            row: From 0.
+            table: What to call the file, for those that are no text.
+        """
+        if self.place is not None:
+            return f"{self.place(row, 0)} found"
+        return f"{table}: {short(self.name)} is {shown(to_builtin(self.read()[row]))} in row {row}"
 
     def read(self) -> Array:
         """All of a small column, ``(N,)``.

@@ -259,7 +259,7 @@ def test_labels_outside_of_the_class_names():
         class_names="names.txt",
     )
     np.savez("b.npz", x=ROWS.features, y=np.array(list("abcdf"))[ROWS.labels])
-    refused("label 'f' is not among the 5 class names", "b.npz", class_names="names.txt")
+    refused(r"is 'f' in row \d+, expected one of the 5 class names", "b.npz", class_names="names.txt")
     Path("twice.txt").write_text("a\nb\na\n")
     refused("twice.txt: 3 class names, twice: 'a'; give one for every class", "b.npz", class_names="twice.txt")
     Path("empty.txt").write_text("a\n\nb\n")

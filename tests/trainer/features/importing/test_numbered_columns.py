@@ -94,9 +94,36 @@ def test_a_gap_is_no_matrix_and_the_message_says_what_would_be():
     parts = columns()
     del parts["f3"]
     message = (
-        r"no features \(expected a matrix \(N, D\) of floats, or columns f0, f1, ... of a table\), others are label"
+        r"no features \(expected a matrix \(N, D\) of floats, or columns f0, f1, ... of a table\), f3 is missing, .*"
+        r"; others are label"
     )
     with pytest.raises(InputError, match=message):
+        import_features(write("a.parquet", label=ROWS.labels, **parts), out="set")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["f0", "f1", "f3"], ", f2 is missing, "),
+        (["f2", "f3", "f4"], ", f1 is missing, "),
+        (["e00", "e01", "e03", "e04", "e06"], ", e02 and 1 more is missing, "),
+        (["f0", "f1", "word2", "f3"], ", f2 is missing, "),
+        (["f7", "f999999999999"], "), others are "),
+        (["label_1", "label_3"], "), others are "),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_the_gap_is_named(names, said, suffix):
+    table = pd.DataFrame(ROWS.features[:, : len(names)], columns=names).assign(label=ROWS.labels)
+    table.to_parquet("x.parquet") if suffix == "parquet" else table.to_csv("x.csv", index=False)
+    with pytest.raises(InputError) as excinfo:
+        import_features(f"x.{suffix}", out="set", label_column="label")
+    assert said in str(excinfo.value)
+
+
+def test_a_column_of_text_among_numbers_is_the_gap():
+    parts = columns() | {"f3": [f"word {row}" for row in range(60)]}
+    with pytest.raises(InputError, match=r", f3 holds str, and numbers without a gap"):
         import_features(write("a.parquet", label=ROWS.labels, **parts), out="set")
 
 

@@ -136,7 +136,7 @@ def test_a_column_of_other_values_is_refused_and_a_person_wins_over_it(tmp_path,
     monkeypatch.chdir(tmp_path)
     file = write_npz(np.where(SAID == "test", "holdout", SAID))
     with pytest.raises(
-        InputError, match=r"a.npz: split is holdout in row 2, expected train, val or test; .*train=FILE"
+        InputError, match=r"a.npz: split is 'holdout' in row 2, expected train, val or test; .*train=FILE"
     ):
         import_features(file, out="set")
     found = import_features(f"train={file}", out="set")
@@ -149,7 +149,7 @@ def test_a_column_and_a_name_that_disagree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(write_npz(SAID)).rename("train.npz")
     with pytest.raises(
-        InputError, match=r"train.npz: split is test in row 2, but the name of the file or folder says train"
+        InputError, match=r"train.npz: split is 'test' in row 2, but the name of the file or folder says train"
     ):
         import_features("train.npz", out="set")
 

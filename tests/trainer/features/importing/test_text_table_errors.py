@@ -32,6 +32,8 @@ BAD = [
     ("0.1,0.2,0.3,", "label: '' found, expected a whole number or text"),
     ("0.1,0.2,0.3,1.5", "label: '1.5' found, expected a whole number or text"),
     ("0.1,0.2,0.3,-1", "label: '-1' found, expected 0 or more"),
+    ("0.1,1e39,0.3,1", r"f1: '1e39' found, expected at most float32's 3.4e\+38"),
+    ("0.1,-1e39,0.3,1", r"f1: '-1e39' found, expected at most float32's 3.4e\+38"),
     ("0.1,0.2,0.3," + "9" * 5000, "label: '999[9…]+' found, expected a whole number of 64 bits"),
     ("0.1,0.2,0.3", "3 columns, expected 4"),
     ('0.1,"0.2', "cannot be read as a row"),
@@ -152,3 +154,48 @@ def test_a_member_that_stands_twice_has_no_flag_that_could_choose_it(tmp_path):
         archive.writestr("features.npy", member.getvalue())
     with pytest.raises(InputError, match="'features' stands twice"):
         import_features(tmp_path / "t.npz", out=tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("heading", "cell", "other", "said"),
+    [
+        ("id", "", "a{}", "id: '' found, expected an id in every row"),
+        ("split", "dev", "train", "split: 'dev' found, expected train, val or test"),
+        ("label", "cta", "cat", "label: 'cta' found, expected one of the 2 class names; did you mean cat?"),
+        ("label", "2", "1", "label: '2' found, expected 0 to 1 for 2 class names, labels go from 1 to 2"),
+    ],
+)
+def test_ids_splits_and_labels_are_told_with_their_line(heading, cell, other, said, tmp_path):
+    cells = [other.format(row) for row in range(30)]
+    cells[20] = cell
+    labels = "" if heading == "label" else ",label"
+    rows = [f"0.{row},0.5,{one}{labels and f',{row % 2}'}" for row, one in enumerate(cells)]
+    (tmp_path / "x.csv").write_text("\n".join([f"f0,f1,{heading}{labels}", *rows]))
+    (tmp_path / "names.txt").write_text("cat\ndog\n")
+    options = {"id_column": "id"} if heading == "id" else {"class_names": tmp_path / "names.txt"}
+    with pytest.raises(InputError) as excinfo:
+        import_features(tmp_path / "x.csv", out=tmp_path / "set", **options)
+    assert f"x.csv: line 22: {said}" in str(excinfo.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (np.arange(60) % 3 + 0.5, "all 60 labels are fractions, such as 0.5, expected a whole number"),
+        (-1 - np.arange(60) % 3, "all 60 labels are below 0, such as -1, expected 0 or more"),
+        (np.array([b"a", b"b", b"c"] * 20), "all 60 labels are of type bytes, such as b'a', expected a whole number"),
+        (
+            np.datetime64("2020-01-01", "ns") + np.arange(60) % 3,
+            r"all 60 .* of type datetime64\[ns\], .*, not times",
+        ),
+        (np.array([(1,), (2, 3)] * 30, object), "all 60 labels are of type list, such as"),
+        (np.full(60, np.nan), r"labels is nan in row 0 \(60 such rows of 60\), .*; label these rows"),
+        (np.array([None] * 60, object), "labels is None in row 0 .*; label these rows"),
+        (np.array([0.5, *[1.0, 2.0] * 29, 1.0]), "labels is 0.5 in row 0, .*; correct these labels"),
+    ],
+    ids=["fractions", "below 0", "bytes", "times", "lists", "nan", "none", "one of many"],
+)
+def test_labels_that_are_all_of_another_kind(labels, said):
+    features = np.random.default_rng(0).normal(size=(60, 4))
+    with pytest.raises(InputError, match=said):
+        FeatureSet.from_arrays(features, labels)

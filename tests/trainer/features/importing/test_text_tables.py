@@ -68,7 +68,7 @@ def test_text_stays_as_it_is_written():
         ("f0,f0,label\n1,2,a\n", "has the column 'f0' twice"),
         ("f0,f1,label\n1.5,2.5,a\n1.5,b\n", "line 3: 2 columns, expected 3 as in line 1"),
         ('f0,f1,label\n1.5,2.5,"a\n1.5,2.5,b\n', "line 3: cannot be read as a row"),
-        ("f0,f1,label\n" + "1.5,2.5,a\n" * 20 + "1.5,,b\n", "NaN or infinite features in row 20"),
+        ("f0,f1,label\n" + "1.5,2.5,a\n" * 20 + "1.5,,b\n", "line 22: f1: '' found, expected a finite number"),
         ("label,name\na,b\n", "has no features .*columns f0, f1"),
     ],
 )
