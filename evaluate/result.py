@@ -155,8 +155,8 @@ class EvalResult:
         name = Path(self.setup.data).name
         found = [
             hub.EvalResult(
-                task_type="image-classification",
-                task_name="Image classification",
+                task_type="image-classification" if self.setup.image_size else "tabular-classification",
+                task_name="Image classification" if self.setup.image_size else "Classification of features",
                 dataset_type=name,
                 dataset_name=name,
                 dataset_revision=self.setup.data_sha256,

@@ -37,7 +37,7 @@ def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: b
     if measured.not_finite:
         found.append(f"{measured.not_finite} inputs have NaN or infinite logits")
     if measured.batch_dependent:
-        found.append("an image has other logits in a batch of another size: its answers depend on what lies beside it")
+        found.append("an input has other logits in a batch of another size: its answers depend on what lies beside it")
     if measured.inconsistent:
         found.append(f"{measured.inconsistent} inputs have topk_indices against the file's own logits")
     return found

@@ -91,7 +91,7 @@ def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
 def show_run(run: "Run") -> None:
     """Accuracies of the kept head on validation and test."""
     results = run.record["results"]
-    table = Table("split", "images", "top-1", "top-5")
+    table = Table("split", "images" if run.record["features"]["source"] else "rows", "top-1", "top-5")
     for split in ("val", "test"):
         row = results[split]
         table.add_row(split, f"{row['n']:,}", percent(row["top1"]), percent(row["top5"]))
@@ -106,7 +106,7 @@ def show_run(run: "Run") -> None:
 
 def show_bundle(bundle: "Bundle") -> None:
     """The files of a bundle and how each compares with the Python module."""
-    table = Table("file", "MB", "images", "largest difference", "top-1 equal", "top-5 sets equal", "flips")
+    table = Table("file", "MB", "inputs", "largest difference", "top-1 equal", "top-5 sets equal", "flips")
     for name, report in bundle.manifest["parity"].items():
         size = bundle.manifest["files"][name]["bytes"] / 1e6
         table.add_row(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .evaluate import EvalResult, Results
     from .metrics.proportions import Share
 
-KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "ms")
+KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "rows/s", "ms")
 
 
 def show_results(results: "Results", as_json: bool) -> None:
@@ -27,8 +27,9 @@ def show_results(results: "Results", as_json: bool) -> None:
     if dropped:
         console.print(f"no room here for {', '.join(dropped)}; results.csv has them")
     first = results[0]
+    kind = _kind(first)
     console.print(
-        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} images, {first.setup.provider}, "
+        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} {kind}, {first.setup.provider}, "
         f"{first.setup.threads} threads, warm-up left out; = means tied with the best (McNemar's p, by Holm, at "
         "least 0.05)",
     )
@@ -36,7 +37,7 @@ def show_results(results: "Results", as_json: bool) -> None:
     for note in results.data.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
     if first.duplicates:
-        console.print(f"[yellow]note:[/] {first.duplicates} images repeat an earlier one, byte by byte; they count")
+        console.print(f"[yellow]note:[/] {first.duplicates} {kind} repeat an earlier one, byte by byte; they count")
     for result in results:
         for note in result.notes:
             console.print(f"note: {escape(result.model)}: {escape(note)}")
@@ -84,9 +85,14 @@ def _columns(results: "Results") -> dict[str, list[str]]:
         "NLL": [_figure(result.summary.nll) for result in results],
         "ECE": [_figure(result.summary.ece) for result in results],
         "ms": [str(result.speed.latency or "n/a") for result in results],
-        "images/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
+        f"{_kind(results[0])}/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
         "MB": [f"{result.setup.bytes / 1e6:.1f}" for result in results],
     }
+
+
+def _kind(result: "EvalResult") -> str:
+    """What was answered, in the field's word."""
+    return "images" if result.setup.image_size else "rows"
 
 
 def _figure(value: float | None) -> str:

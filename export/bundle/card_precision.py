@@ -20,7 +20,7 @@ def precision_section(found: Mapping[str, Any]) -> str:
     return (
         f"## Precision\n\n`model.onnx` computes in {kind}. Beside the float32 file of the same export, on the same "
         f"{found['agreement']['n']} validation inputs, prepared alike:\n\n"
-        "| precision | top-1 | top-5 | images a second |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n\n"
+        "| precision | top-1 | top-5 | inputs a second |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n\n"
         f"Top-1 drops by {found['top1_drop']:.2f} points: {test['only_first']} inputs are right in fp32 alone, "
         f"{test['only_second']} in {kind} alone (McNemar's exact test: p = {test['p']:.2g}); {found['flips']} best "
         f"classes flip. {found['power']}. Under {settings['runtime']}, {settings['provider']}, "

@@ -6,7 +6,9 @@ import numpy as np
 import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
+from typer.testing import CliRunner
 
+from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.export import Bundle, export_classifier
@@ -83,3 +85,29 @@ def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
         export_classifier(run, out=tmp_path / "bundle", head_only=True)
     bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True, data=features)
     assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.85
+
+
+def test_no_command_calls_rows_of_embeddings_images(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    features = run.record["features"]["path"]
+    said = {}
+    for line in (
+        f"inspect {features}",
+        f"train {features} --epochs 2 --device cpu --out run",
+        "export run --head-only --out bundle",
+        f"evaluate bundle --data {features} --out results",
+        "report results --out page.html",
+    ):
+        command = line.partition(" ")[0]
+        ended = CliRunner().invoke(app, line.split())
+        assert ended.exit_code == 0, ended.output
+        said[command] = ended.output
+        assert "image" not in ended.output, command
+    assert "rows" in said["train"]
+    assert "rows/s" in said["evaluate"]
+    assert f"{run.record['results']['test']['n']} rows, " in said["evaluate"]
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "held-out rows" in page
+    assert "held-out images" not in page
+    ((index,),) = (result.to_model_index() for result in evaluate_classifiers("bundle", data=features, out="results"))
+    assert {one["task"]["type"] for one in index["results"]} == {"tabular-classification"}

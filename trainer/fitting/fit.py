@@ -181,10 +181,10 @@ class Fit:
             self._restore(checkpoint.load())
         start, before = time.perf_counter(), self.seconds
         config = self.configs[0]
-        total, images = config.epochs, self.epochs.images
+        total, rows = config.epochs, self.epochs.images
         title = f"Training {config.loss}" if self.bank.size == 1 else f"Training {self.bank.size} heads"
-        done, shown = self.done * images, not self.processes.rank
-        with progress(title, images, "images", done=done, epochs=total, shown=shown) as show:
+        done, shown = self.done * rows, not self.processes.rank
+        with progress(title, rows, "rows", done=done, epochs=total, shown=shown) as show:
             self._write(metrics, self.selection.histories)
             while self.done < total and any(self.selection.active):
                 found = torch.cat([self._epoch(show), *self._validate()], dim=1).tolist()  # waits for the device
