@@ -19,6 +19,7 @@ from ..feature_set import pictures_sha256, rows_sha256
 from ..feature_writer import FURTHER, split_file
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed
+from ..images.spellings import spelt_alike
 from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
 from .redivision import redivide
 from .request import fingerprint
@@ -139,7 +140,12 @@ def _manifest(
         "rows_sha256": {split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
         "pictures_sha256": {split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
         "copies": copies.record(images.class_names),
-        "warnings": copies.warnings(images.class_names) + told + _kept_whole(tables, images),
+        "warnings": [
+            *copies.warnings(images.class_names),
+            *spelt_alike(images.class_names),
+            *told,
+            *_kept_whole(tables, images),
+        ],
         "feature_dim": backbone["feature_dim"],
         "dtype": tables["train"].dtype,
         **{key: request[key] for key in ("amp", "views") if key in request},

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.errors import InputError
-from ....core.printable import short
+from ....core.printable import short, shown
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
+from ..images.spellings import spelt_alike
 from ..images.splitting import divide
 from .column_roles import Chosen
 from .row_splits import split_codes
@@ -58,6 +59,7 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
         )
         for one in chosen
     ]
+    overridden = _overridden(labels_found, class_names)
     names, labels = index_labels(labels_found, class_names)
     _check_said(chosen)
     given = np.concatenate([_given(one) for one in chosen])
@@ -66,13 +68,36 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
     division = divide(given, labels, groups, names, share=share, seed=seed)
     by_column = sorted({one.splits.name for one in chosen if one.splits is not None})
     rule = "; ".join([*(f"split by column {name!r}" for name in by_column), division.rule])
-    rows = Rows(names, ids, labels, division.splits, rule, division.warnings)
+    told = [*overridden, *spelt_alike(names), *division.warnings]
+    rows = Rows(names, ids, labels, division.splits, rule, told)
     _check_use(rows, chosen)
     rows.warnings.extend(one.table.note for one in chosen if one.table.note)
     rows.warnings.extend(_no_labels(rows, chosen))
     if any(one.ids for one in chosen):
         rows.warnings.extend(_doubts(rows))
     return rows
+
+
+def _overridden(found: Sequence[Labels], class_names: Sequence[str] | None) -> list[str]:
+    """What a person should know of names that were given although the files have their own.
+
+    Raises:
+        InputError: Both have a name, at different places: one of them is in another order, and labels would change.
+    """
+    own = next((labels for labels in found if labels.class_names is not None), None)
+    if class_names is None or own is None or own.class_names is None or list(class_names) == own.class_names:
+        return []
+    places = {name: place for place, name in enumerate(class_names)}
+    for place, name in enumerate(own.class_names):
+        if places.get(name, place) != place:
+            raise InputError(
+                f"{own.where}: its own names have {shown(name)} at {place}, --class-names at {places[name]}, so that "
+                "labels would mean other classes; leave --class-names out, or correct it"
+            )
+    pairs = list(zip(own.class_names, class_names, strict=False))
+    renamed = [f"{shown(one)} is {shown(other)}" for one, other in pairs if one != other]
+    counts = f"{len(class_names):,} class names take the place of the {len(own.class_names):,} of {own.where}"
+    return [f"{counts}{': ' if renamed else ''}{listed(renamed)}"]
 
 
 def _check_said(chosen: Sequence[Chosen]) -> None:
