@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from headsmith.core.distributed import Processes
 from headsmith.core.environment import describe_device
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.fitting import fit_heads
-from headsmith.trainer.fitting.processes import Processes, join
 
 from .training_data import GLYPHS, IMAGENET, IMAGENET_21K, Shape, splits
 
@@ -237,7 +237,7 @@ def many(device: torch.device) -> Iterator[Row]:
     """ImageNet-21K-P's shape, on as many GPUs as processes were started."""
     data = splits(IMAGENET_21K, torch.float16, device)
     config = _with(NEURALSORT, device="cuda", m=50, batch_size=16_384)
-    processes = join("cuda")
+    processes = Processes.joined("cuda")
     _warm_up(data, IMAGENET_21K, [config], processes=processes)
     what = f"{processes.count} GPU, batch 16384, 10,450 classes"
     yield ours(what, data, IMAGENET_21K, [config], processes=processes)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..core.arguments import typed
-from ..core.distributed import Launch
+from ..core.distributed import Processes
 from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
 from ..core.field_hashes import field_hashes
@@ -18,7 +18,7 @@ from ..models.heads import save_head
 from .config import TrainConfig
 from .criterion import criterion, resolve
 from .features.feature_set import FeatureSet
-from .fitting import METRICS, Fitted, Processes, fit_heads, join
+from .fitting import METRICS, Fitted, fit_heads
 from .fitting.checkpoint import CHECKPOINT
 from .initialization import initialized_head
 from .presets import load_preset
@@ -78,9 +78,9 @@ def train(
         begun = initialized_head(
             chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"]
         )
-        processes = join(chosen.device)
+        processes = Processes.joined(chosen.device)
     out = Path(out)
-    if Launch.current().broadcast(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
+    if processes.broadcast(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
         return Run.load(out)
     with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
         [fitted] = fit_heads(
@@ -97,7 +97,7 @@ def train(
         )
         _check_finite(fitted)
         write = partial(write_run, out, feature_set, fitted, folder / METRICS)
-        Launch.current().broadcast(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
+        processes.broadcast(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
     return Run.load(out)
 
 
@@ -139,7 +139,7 @@ def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Pa
             stack.enter_context(only_writer(out, "training"))
             folder.mkdir(exist_ok=True)
 
-        Launch.current().broadcast(f"train {out}", begin)
+        processes.broadcast(f"train {out}", begin)
         if processes.rank:
             yield folder
             return

@@ -1,5 +1,6 @@
-"""The processes that torchrun started together: their ranks, and what the first of them tells the others."""
+"""The processes that torchrun started together: their ranks, what the first tells the others, and their sums."""
 
+import atexit
 import json
 import os
 import time
@@ -7,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
+import torch.distributed as dist
+from torch import Tensor
 from torch.distributed import DistError
 from torch.distributed.rendezvous import rendezvous
 
@@ -29,49 +32,93 @@ class FirstEndedError(HeadsmithError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Launch:
+class Processes:
     """This process among those that torchrun started; alone without torchrun.
 
     Attributes:
-        rank: Its number among all.
-        local_rank: Its number among those on this machine.
-        local_world: How many there are on this machine.
-        world: How many there are.
+        device: What this one computes on.
+        rank: Its number among all; rank 0 writes files and shows progress.
+        count: How many there are.
+        local: How many of them are on this machine.
     """
 
+    device: torch.device
     rank: int = 0
-    local_rank: int = 0
-    local_world: int = 1
-    world: int = 1
+    count: int = 1
+    local: int = 1
 
     @classmethod
-    def current(cls) -> "Launch":
-        """Read what torchrun says in the environment."""
-        if not {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
-            return cls()
-        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        local = int(os.environ.get("LOCAL_RANK", rank))
-        return cls(rank, local, int(os.environ.get("LOCAL_WORLD_SIZE", world)), world)
+    def launched(cls, device: str) -> Self:
+        """What torchrun says in the environment: enough to `broadcast`, without a process group.
 
-    def device(self, name: str) -> torch.device:
-        """The device called ``name``; of several CUDA devices each process of a launch gets its own in turn."""
-        device = pick_device(name)
-        if device.type != "cuda" or ":" in name or self.world == 1:
-            return device
-        return torch.device("cuda", self.local_rank % torch.cuda.device_count())
+        Args:
+            device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; of several cards each process takes its own in turn.
+        """
+        picked = pick_device(device)
+        if not {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
+            return cls(picked)
+        rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        if picked.type == "cuda" and ":" not in device and count > 1:
+            picked = torch.device("cuda", int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
+        return cls(picked, rank, count, int(os.environ.get("LOCAL_WORLD_SIZE", count)))
+
+    @classmethod
+    def joined(cls, device: str) -> Self:
+        """Join the process group of those that torchrun started; without torchrun this process is alone.
+
+        They stay joined until Python ends: a store that has seen one group of processes does not connect a second one.
+        Processes that the caller's program has joined already are taken as they are.
+
+        Args:
+            device: ``auto``, ``cpu`` or ``cuda``; of several cards each process takes the one of its local rank.
+
+        Raises:
+            InputError: More processes on this machine than cards.
+        """
+        picked = pick_device(device)
+        if not dist.is_torchelastic_launched():
+            return cls(picked)
+        cuda, local = picked.type == "cuda", int(os.environ["LOCAL_RANK"])
+        if cuda:
+            if local >= torch.cuda.device_count():
+                raise InputError(
+                    f"torchrun: process {local + 1} on this machine, but only {torch.cuda.device_count()} CUDA "
+                    "devices; start as many processes as there are devices"
+                )
+            picked = torch.device("cuda", local)
+            torch.cuda.set_device(picked)
+        if not dist.is_initialized():
+            dist.init_process_group("nccl" if cuda else "gloo", device_id=picked if cuda else None)
+            atexit.register(_part)
+        return cls(picked, dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
+
+    def sum(self, *tensors: Tensor) -> None:
+        """Add up tensors over the joined processes, in place."""
+        if self.count > 1:
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+    def gather(self, values: Tensor, total: int) -> Tensor:
+        """Put ``(..., n)`` int64 shares of ``total`` columns together; each joined process took every `count`-th column."""
+        if self.count == 1:
+            return values
+        whole = values.new_zeros(*values.shape[:-1], total)
+        whole[..., self.rank :: self.count] = values
+        dist.all_reduce(whole)
+        return whole
 
     def broadcast(self, subject: str, decide: Callable[[], Any]) -> Any:
         """What ``decide`` gives to the first process, a JSON value; the others wait for it and get the same.
 
         Args:
-            subject: What it is about. All processes of a launch must come here equally often with it.
+            subject: What it is about. All of them must come here equally often with it.
             decide: What the first process does.
 
         Raises:
             InputError: ``decide`` raised one in the first process.
             FirstEndedError: It raised anything else there, or the first process is gone.
         """
-        if self.world == 1:
+        if self.count == 1:
             return decide()
         key = f"headsmith/{subject}/{_calls[subject]}"
         _calls[subject] += 1
@@ -92,7 +139,7 @@ class Launch:
         words = str(error) if kind == "error" else f"{type(error).__name__}: {error}".removesuffix(": ")
         store, until = _store(), time.monotonic() + _FAREWELL
         store.set(key, json.dumps({kind: words}))
-        while store.add(f"{key}/read", 0) < self.world - 1 and time.monotonic() < until:
+        while store.add(f"{key}/read", 0) < self.count - 1 and time.monotonic() < until:
             time.sleep(_POLL)
 
     def first_then_others(self, subject: str, work: Callable[[bool], T]) -> T:
@@ -128,3 +175,8 @@ def _wait_for(key: str) -> Any:
     if "ended" in told:
         raise FirstEndedError(f"the first process ended with {told['ended']}")
     return told["value"]
+
+
+def _part() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

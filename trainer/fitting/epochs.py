@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
 from ..feature_scale import column_size
@@ -15,7 +16,6 @@ from .device_rows import WINDOW_BYTES, Rows
 from .head_bank import Bank
 from .lbfgs import Lbfgs
 from .optimizers import Optimizer, schedule
-from .processes import Processes
 from .row_order import Window, row_order, windows
 from .scoring import tf32
 from .steps import Steps

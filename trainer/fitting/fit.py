@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...models.heads import Head
@@ -22,7 +23,6 @@ from .checkpoint import CHECKPOINT, Checkpoint
 from .device_rows import Rows, place
 from .epochs import Epochs, epochs_for
 from .head_bank import Bank, loss_key
-from .processes import Processes, join
 from .scoring import accuracies, hit_counts, label_ranks_of, tf32
 from .selection import Selection
 
@@ -115,7 +115,7 @@ def fit_heads(
         start = initialized_head(configs[0], rows["train"][0].shape[1], names, None)
     places = sorted(range(len(configs)), key=lambda place: repr(loss_key(configs[place])))
     ordered = [configs[place] for place in places]
-    joined = join(configs[0].device) if processes is None else processes
+    joined = Processes.joined(configs[0].device) if processes is None else processes
     fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
     same = _identity(configs, identity, start)
     checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)

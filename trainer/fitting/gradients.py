@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .processes import Processes
+from ...core.distributed import Processes
 
 
 class Gradient(Protocol):

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ..config import TrainConfig
 from .device_rows import Rows
 from .head_bank import Bank
-from .processes import Processes
 
 _BLOCK = 16384
 

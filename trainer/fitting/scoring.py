@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from ...core.distributed import Processes
 from .device_rows import Rows
 from .head_bank import Bank
 from .label_ranks import label_ranks
-from .processes import Processes
 
 # Logits that are held at once.
 _LOGITS = 2**25

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ..config import TrainConfig
 from .head_bank import Bank
 from .optimizers import Optimizer
-from .processes import Processes
 from .row_order import Window, epoch_generator
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from operator import itemgetter
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ...models.heads import Linear
 from ...models.heads.affine import column_sums
 from ..losses import TopKCrossEntropy
 from .fused_optimizer import FusedOptimizer
 from .gradients import gradient_of
 from .head_bank import Bank
-from .processes import Processes
 
 # Classes whose half-precision scores fill the 16 bytes to which fast products want rows aligned.
 _ALIGNED = 8

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...core.distributed import Processes
 from ...metrics.paired import holm, paired_counts
 from ...models.heads import Head
 from ..config import TrainConfig
 from ..criterion import selection_weights
 from ..fitting.device_rows import place
 from ..fitting.head_bank import Bank
-from ..fitting.processes import Processes
 from ..fitting.scoring import accuracies, hit_counts, label_ranks_of
 
 Counts = dict[str, Any]

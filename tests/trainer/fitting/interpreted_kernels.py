@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from headsmith.core.distributed import Processes
 from headsmith.models.heads import build_head
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion, resolve
@@ -18,7 +19,6 @@ from headsmith.trainer.fitting.fused_optimizer import FusedOptimizer
 from headsmith.trainer.fitting.gather_kernel import Programs, fetch_rows
 from headsmith.trainer.fitting.head_bank import Bank
 from headsmith.trainer.fitting.optimizers import Optimizer
-from headsmith.trainer.fitting.processes import Processes
 
 CPU = torch.device("cpu")
 ROWS, DIMS = 50, 16

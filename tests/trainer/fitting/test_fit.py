@@ -13,13 +13,13 @@ from sklearn.metrics import log_loss, top_k_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headsmith.core.distributed import Processes
 from headsmith.core.errors import InputError
 from headsmith.models.heads import Linear
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.fit import Fit
-from headsmith.trainer.fitting.processes import Processes
 from headsmith.trainer.fitting.row_order import row_order
 from headsmith.trainer.initialization import Initialization, initialized_head
 

@@ -10,7 +10,7 @@ import torch
 
 from ....core.arguments import typed
 from ....core.cpus import usable_cpus
-from ....core.distributed import Launch
+from ....core.distributed import Processes
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
 from ....core.progress import stage
@@ -100,8 +100,7 @@ def extract(
     check_at_least_one("--batch-size", batch_size)
     if dtype not in DTYPES:
         raise InputError(f"--dtype: {dtype!r} is not known; expected one of {list(DTYPES)}")
-    launch, out = Launch.current(), Path(out)
-    target = launch.device(device)
+    processes, out = Processes.launched(device), Path(out)
     _check_outside(out, images)
     image_set = open_images(images, image_column=image_column, label_column=label_column)
     with stage(f"Loading {backbone}"):
@@ -114,16 +113,16 @@ def extract(
             drop_background=drop_background,
         )
         record, views = network.record(), Views(network.preprocessing, crops, flip)
-        embedder = Embedder(network, target, DTYPES[dtype], amp)
-    threads = max(1, usable_cpus() // launch.local_world) if workers is None else workers
+        embedder = Embedder(network, processes.device, DTYPES[dtype], amp)
+    threads = max(1, usable_cpus() // processes.local) if workers is None else workers
     check_at_least_one("--workers", threads)
     shards = plan(image_set, len(views.names))
-    filling = Filling(image_set, shards, embedder, views, batch_size, threads, strict, launch.rank == 0)
+    filling = Filling(image_set, shards, embedder, views, batch_size, threads, strict, processes.rank == 0)
 
     with _full_disk_explained(partial_of(out)):
-        source = launch.broadcast(f"source of {out}", lambda: image_set.fingerprint)
+        source = processes.broadcast(f"source of {out}", lambda: image_set.fingerprint)
         request = request_parts(record, source, image_set.split_rule, dtype, amp=amp, views=views.names)
-        member = launch.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
+        member = processes.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
         if member is not None:
             with member:
                 with keeping(lambda: filling.kept(member)):

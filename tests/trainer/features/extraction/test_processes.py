@@ -12,7 +12,7 @@ import pytest
 import torch
 from ranks import forked
 
-from headsmith.core.distributed import FirstEndedError, Launch
+from headsmith.core.distributed import FirstEndedError, Processes
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract
 from headsmith.trainer.features.extraction import shard_buffer, shards, workers
@@ -175,7 +175,7 @@ def free_port():
 
 def launched(rank, port, work, log):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    launch = Launch.current()
+    launch = Processes.launched("cpu")
     try:
         log.put((rank, [launch.broadcast("pid", lambda: os.getpid()), work(launch, rank)]))
     except (InputError, FirstEndedError, LookupError, KeyboardInterrupt) as error:
