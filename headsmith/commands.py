@@ -17,6 +17,7 @@ from typer.exceptions import TyperException
 from .core.errors import HeadsmithError, near
 from .core.printable import printable
 from .core.terminal import Terminal, first_process
+from .flags import flags_of, with_flags
 
 _MAKE_ROOM = "make room and run the same command again"
 _ADVICE = {
@@ -67,6 +68,10 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the sub-command; SIGTERM and SIGHUP end it as Ctrl-C does, so that what is half written goes."""
+        with flags_of(self, ctx):
+            return self._invoked(ctx)
+
+    def _invoked(self, ctx: Any) -> Any:
         try:
             with _terminable():
                 return super().invoke(ctx)
@@ -80,7 +85,7 @@ class Commands(TyperGroup):
         except Exception as error:  # noqa: BLE001 - whatever was not foreseen is one line too, and --debug shows the rest
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            _say(_with_flags(_line(error), self, ctx))
+            _say(with_flags(_line(error), start=True))
             raise typer.Exit(_exit_code(error)) from None
 
 
@@ -121,26 +126,6 @@ def _misuse(error: Any) -> str:
         meant = near(found["value"].strip("'"), choices.split(", "))
         return f"{hint}: {found['value']} found, expected one of {choices}{meant}"
     return f"{hint}: {error.message}"
-
-
-def _with_flags(line: str, group: Any, ctx: Any) -> str:
-    """An error of the Python functions, which name their keywords, in the words of the command line.
-
-    A keyword stands at the start of the line (``p_k: ...``) or in backticks (```overwrite```).
-    """
-    names = [*group.list_commands(ctx), ctx.invoked_subcommand or ""]  # its own flags win
-    commands = [group.get_command(ctx, name) for name in names]
-    flags = {
-        param.name: next((name for name in param.opts if name.startswith("--")), "")
-        for command in commands
-        for param in getattr(command, "params", ())
-    }
-
-    def flag(found: re.Match[str]) -> str:
-        return flags.get(found["name"]) or found[0]
-
-    line = re.sub(r"^(?P<name>[a-z_]\w*)(?=[: ])", flag, line)
-    return re.sub(r"`(?P<name>[a-z_]\w*)`", flag, line)
 
 
 class _Ended(KeyboardInterrupt):

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from .core.printable import json_printable, printable, short
 from .core.terminal import Terminal, escape, first_process
+from .flags import with_flags
 
 if TYPE_CHECKING:
     from .evaluate import Prediction
@@ -45,7 +46,7 @@ def show_feature_set(features: "FeatureSet") -> None:
             f"a training image is {len(features.manifest['views'])} rows: {'; '.join(features.manifest['views'])}"
         )
     for warning in features.manifest.get("warnings", []):
-        console.print(f"[yellow]note:[/] {escape(warning)}")
+        console.print(f"[yellow]note:[/] {escape(with_flags(warning))}")
     if remarks := features.manifest.get("remarks"):
         _say_remarks(remarks, features.manifest["backbone"]["preprocessing"].get("background"))
     list_unreadable(features.manifest["unreadable"])
@@ -101,7 +102,7 @@ def show_run(run: "Run") -> None:
     )
     console.print(table)
     for doubt in run.record["doubts"]:
-        console.print(f"[yellow]doubt:[/] {escape(doubt)}")
+        console.print(f"[yellow]doubt:[/] {escape(with_flags(doubt))}")
 
 
 def show_bundle(bundle: "Bundle") -> None:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from .core.printable import printable
 from .core.terminal import escape
+from .flags import with_flags
 from .show import console, percent, show_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
             f"{near.split} rows named rightly (by guessing: {percent(near.chance)})"
         )
     for warning in found.warnings:
-        console.print(f"[yellow]note:[/] {escape(warning)}")
+        console.print(f"[yellow]note:[/] {escape(with_flags(warning))}")
     for problem in found.problems:
         console.print(f"[red]problem:[/] {escape(problem)}")
     if not found.problems:

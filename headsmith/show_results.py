@@ -6,6 +6,7 @@ from rich.table import Column, Table
 
 from .core.printable import printable
 from .core.terminal import escape
+from .flags import with_flags
 from .show import LISTED, console, list_unreadable, show_json
 
 if TYPE_CHECKING:
@@ -40,12 +41,12 @@ def show_results(results: "Results", as_json: bool) -> None:
         console.print(f"[yellow]note:[/] {first.duplicates} {kind} repeat an earlier one, byte by byte; they count")
     for result in results:
         for note in result.notes:
-            console.print(f"note: {escape(result.model)}: {escape(note)}")
+            console.print(f"note: {escape(result.model)}: {escape(with_flags(note))}")
         for flag in result.flags:
-            console.print(f"[yellow]doubt:[/] {escape(result.model)}: {escape(flag)}")
+            console.print(f"[yellow]doubt:[/] {escape(result.model)}: {escape(with_flags(flag))}")
         _show_reference(result)
     for failed in results.failed:
-        console.print(f"[red]failed:[/] {escape(failed.model)}: {escape(failed.error)}")
+        console.print(f"[red]failed:[/] {escape(failed.model)}: {escape(with_flags(failed.error))}")
     list_unreadable(first.unreadable)
 
 

@@ -24,6 +24,7 @@ from .fitting import fit_heads
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
 from .unused_settings import unused_settings
+from .warnings import divergence, useless
 
 _ROWS = 8192
 
@@ -72,7 +73,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             setattr(self, name, value)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the head; settings that it does not read are warned of.
+        """Fit the head; settings that it does not read, and a loss above that of equal scores, are warned of.
 
         Args:
             X: ``(N, D)`` features.
@@ -97,7 +98,11 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(with_keywords(message), UserWarning, stacklevel=2)
         [fitted] = fit_heads(rows, len(self.classes_), [config], self._start(config))
         if fitted.diverged:
-            raise InputError(f"loss became infinite or NaN; lower learning_rate (now {fitted.config.step_size:g})")
+            raise InputError(
+                f"{divergence(fitted.history[-1])}; lower `learning_rate` (now {fitted.config.step_size:g})"
+            )
+        if doubt := useless(fitted, len(self.classes_)):
+            warnings.warn(with_keywords(doubt), UserWarning, stacklevel=2)
         self.head_, self.config_, self.history_ = fitted.head, fitted.config, fitted.history
         self.n_iter_ = len(fitted.history)
         return self

@@ -26,7 +26,7 @@ from .run import CONFIG, FORMAT, FORMAT_VERSION, HASHES, HEAD, RECORD, Run
 from .settings_file import read_from, read_settings
 from .tensorboard import board
 from .unused_settings import refuse_unread
-from .warnings import doubts_of
+from .warnings import divergence, doubts_of
 
 
 class DivergedError(InputError):
@@ -197,10 +197,9 @@ def write_run(
 
 def _check_finite(fitted: Fitted) -> None:
     if not fitted.best:
-        last = fitted.history[-1]
         raise DivergedError(
-            f"training {fitted.config.loss}: the loss is {last['loss']} in epoch {last['epoch']}; "
-            f"lower --learning-rate (now {fitted.config.learning_rate})"
+            f"training {fitted.config.loss}: {divergence(fitted.history[-1])}; lower --learning-rate "
+            f"(now {fitted.config.step_size:g})"
         )
 
 

@@ -1,11 +1,13 @@
 """What makes a fitted head doubtful, in words."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from scipy.special import bdtr
 from torch import Tensor
 
+from ..core.errors import with_keywords
 from ..core.warnings import AT_CHANCE, RUNAWAY
 from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
@@ -30,6 +32,8 @@ MANY = 5
 def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
     """The doubts about a head that was kept: its loss, its accuracy, its epoch, and what it was fitted to.
 
+    They name settings in the words of Python.
+
     Args:
         fitted: The head; one epoch at least had a finite loss.
         feature_set: Where its rows are from. All ids and labels are looked at, of the features a sample.
@@ -37,7 +41,7 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
     classes = len(feature_set.class_names)
     found = (
         _diverged(fitted),
-        _useless(fitted, classes),
+        useless(fitted, classes),
         _at_chance(fitted, feature_set),
         _first_epoch(fitted),
         _unlike(fitted),
@@ -49,20 +53,31 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
         _copies(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
-    return [*filter(None, found), *(f"{split}: {rows}" for split, rows in lost.items())]
+    return [*map(with_keywords, filter(None, found)), *(f"{split}: {rows}" for split, rows in lost.items())]
 
 
 def _diverged(fitted: Fitted) -> str:
     if not fitted.diverged:
         return ""
-    last = fitted.history[-1]
     return (
-        f"diverged: the loss is {last['loss']} in epoch {last['epoch']}, epoch {fitted.best['epoch']} was kept; lower "
+        f"diverged: {divergence(fitted.history[-1])}, epoch {fitted.best['epoch']} was kept; lower "
         f"--learning-rate (now {fitted.config.step_size:g})"
     )
 
 
-def _useless(fitted: Fitted, num_classes: int) -> str:
+def divergence(last: Mapping[str, Any]) -> str:
+    """Which loss is not finite, in words.
+
+    Args:
+        last: The row of the last epoch of a head that diverged.
+    """
+    if not math.isfinite(last["loss"]):
+        return f"the loss is {last['loss']} in epoch {last['epoch']}"
+    return f"the loss on val is {last['val']['loss']} after epoch {last['epoch']}"
+
+
+def useless(fitted: Fitted, num_classes: int) -> str:
+    """The doubt about a training loss above that of equal scores, which needs no features; else nothing."""
     loss, equal = fitted.best["loss"], chance_loss(fitted.config, num_classes)
     if loss <= USELESS * equal:
         return ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ...core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
-from ...core.errors import InputError, ProviderError
+from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ...export.parity.held_out import HeldOut, HeldOutImages
@@ -95,13 +95,13 @@ def _measure(
         against=against,
         flags=[
             *suspicions,
-            *_strange_scores(model),
+            *map(with_keywords, _strange_scores(model)),
             *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
         ],
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
-        notes=[*candidate.notes, *notes],
+        notes=[*map(with_keywords, candidate.notes), *notes],
     )
     published = candidate.published
     if published is not None:

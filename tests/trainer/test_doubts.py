@@ -20,7 +20,7 @@ def test_columns_of_different_scales_are_told(tmp_path):
     wine = small(load_wine)
     deviations = np.sort(wine.arrays("train")[0].numpy().std(0))
     [doubt] = train(wine, out=tmp_path / "run", learning_rate=0.01, epochs=200, device="cpu").record["doubts"]
-    assert f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try --head norm" in doubt
+    assert f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try `head` norm" in doubt
     scaled = train(wine, out=tmp_path / "scaled", head="norm_linear", epochs=50, device="cpu")
     assert scaled.record["doubts"] == []
 
@@ -28,7 +28,7 @@ def test_columns_of_different_scales_are_told(tmp_path):
 def test_a_loss_above_that_of_equal_scores_is_doubted(digits, tmp_path):
     wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
     [doubt] = wild.record["doubts"]
-    assert f"where {np.log(10):.3g} needs no features; change --learning-rate (now 1e+30)" in doubt
+    assert f"where {np.log(10):.3g} needs no features; change `learning_rate` (now 1e+30)" in doubt
     calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
     assert calm.record["doubts"] == []
 
@@ -146,7 +146,7 @@ def test_a_first_epoch_that_stays_the_best_is_doubted(tmp_path):
     losses = [json.loads(line)["loss"] for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     [doubt] = run.record["doubts"]
     assert doubt.startswith("the best epoch is 1 of 7: validation never had more right, while the training loss fell")
-    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower --learning-rate (now 0.1)" in doubt
+    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower `learning_rate` (now 0.1)" in doubt
 
 
 def test_a_first_epoch_with_all_right_is_not_doubted(tmp_path):

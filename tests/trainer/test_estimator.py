@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -224,7 +225,7 @@ def test_the_head_can_be_used_without_scikit_learn(digits):
         ({"loss": "softsort", "p_k": ".5,.5"}, "p_k: '.5,.5' found, expected weights of top-1, top-2"),
         ({"validation_fraction": 2}, "validation_fraction: 2 found, expected a share above 0 and below 1"),
         ({"start": "gone"}, "start: 'gone' found, expected random, zeros, "),
-        ({"learning_rate": 1e38}, "loss became infinite or NaN; lower learning_rate"),
+        ({"learning_rate": 1e38}, "the loss is nan in epoch 2; lower `learning_rate`"),
     ],
 )
 def test_settings_that_do_not_fit(settings, message):
@@ -270,3 +271,12 @@ def test_what_estimators_refuse_in_words_of_python():
         fitted.score_topk(X, y * 9, k=1)
     with pytest.raises(InputError, match=r"y: shape \(3,\) found, expected \(150,\)"):
         fitted.score_topk(X, y[:3], k=1)
+
+
+def test_a_head_that_ran_away_is_warned_of(digits):
+    train, _, labels, _ = digits
+    with pytest.warns(UserWarning, match=r"^runaway loss: .* in training .*; change `learning_rate` .* more `epochs`$"):
+        HeadClassifier(learning_rate=1e30, epochs=3, random_state=0).fit(train, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HeadClassifier(epochs=3, random_state=0).fit(train, labels)

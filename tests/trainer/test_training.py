@@ -151,6 +151,14 @@ def test_a_loss_that_overflows_says_so(digits, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("rate", [1e38, 1e300])
+def test_weights_that_overflow_in_the_first_epoch_say_where(digits, tmp_path, rate):
+    one_step = {"learning_rate": rate, "batch_size": 10_000, "device": "cpu"}
+    with pytest.raises(InputError, match=r"the loss on val is (nan|inf) after epoch 1; lower `learning_rate` \(now 1e"):
+        train(digits, out=tmp_path / "run", **one_step)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_leaves_nothing(digits, tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from .checks import choice, number
 from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
-from .targets import check_class_weight, check_floating, check_labels, check_logits
+from .targets import check_class_weight, check_labels, check_logits, check_weights
 
 RowLosses = Callable[[Tensor, Tensor], Tensor]
 
@@ -87,7 +87,7 @@ class RowLoss(nn.Module, ABC):
         self.ignore_index = number("ignore_index", ignore_index, "a whole number", whole=True)
         self.reduction = choice("reduction", reduction, ("mean", "sum", "none"))
         if weight is not None:
-            check_floating("weight", weight)
+            check_weights("weight", weight)
         self.register_buffer("weight", weight)
 
     @abstractmethod

@@ -56,14 +56,34 @@ def check_logits(logits: Tensor) -> None:
 
 
 def check_class_weight(name: str, weight: Tensor | None, num_classes: int, device: torch.device) -> None:
-    """Raise unless `weight` is None, or floating and fits C classes and logits on `device`."""
+    """Raise unless `weight` is None, or a `check_weights` that fits C classes and logits on `device`."""
     if weight is None:
         return
-    check_floating(name, weight)
+    check_weights(name, weight)
     if weight.shape != (num_classes,):
         raise ValueError(f"{name} has shape {tuple(weight.shape)}, expected ({num_classes},)")
     if weight.device != device:
         raise ValueError(f"{name} is on {weight.device} and logits on {device}, expected one device")
+
+
+def check_weights(name: str, weight: Tensor) -> None:
+    """Raise unless class weights are floating, finite, not negative, and not all 0.
+
+    Below 0 the loss of a class falls without end, and where all are 0 their mean is that of nothing. Values on an
+    accelerator are not looked at, since that would wait for the device.
+    """
+    check_floating(name, weight)
+    if weight.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    sound = sound_shares(weight)
+    if not sound.all():
+        place = tuple((~sound).nonzero()[0].tolist())
+        raise ValueError(
+            f"{name}: {weight[place].item():g} found for class {place[-1] if place else 0}, expected finite weights of "
+            "0 or more"
+        )
+    if not weight.any():
+        raise ValueError(f"{name}: all 0 found, expected a weight above 0 for one class at least")
 
 
 def is_soft(labels: Tensor) -> bool:
@@ -108,7 +128,7 @@ def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.devi
 
 
 def sound_shares(labels: Tensor) -> Tensor:
-    """Which soft targets (B, C) are finite and not negative."""
+    """Which soft targets (B, C), or weights, are finite and not negative."""
     return (labels >= 0) & (labels < torch.inf)
 
 

@@ -11,7 +11,7 @@ from ...core.arguments import named
 from .option_signatures import with_option_lines, with_options
 from .options import KeywordOnly, LossKeywords, LossOptions, loss_options
 from .rank_weights import PK, as_sample_p_k, resolve_p_k
-from .targets import Targets, check_floating, check_logits
+from .targets import Targets, check_logits, check_weights
 from .weighted_loss import weighted_loss
 
 
@@ -33,7 +33,7 @@ def topk_cross_entropy(
         labels: (B,) integers, (B, L) integers for several labels a row, or (B, C) floating soft targets.
         p_k: (K,), or (C, K) with one distribution for each class of label; a constant, no gradient reaches it.
         sample_p_k: (B, K), one distribution for each row, in place of `p_k`; a constant too.
-        weight: (C,) class weights; as in PyTorch `mean` divides by their sum over the labels.
+        weight: (C,) class weights, 0 or more; as in PyTorch `mean` divides by their sum over the labels.
         **options: see `LossOptions`.
 
     Returns:
@@ -71,7 +71,8 @@ class TopKCrossEntropy(nn.Module):
         options: all of them as one `LossOptions`.
 
     Raises:
-        ValueError: an option outside its range or of another type.
+        ValueError: an option outside its range or of another type, or a `weight` that is negative, NaN, infinite or
+            all 0.
         TypeError: a `weight` that is no floating tensor.
     """
 
@@ -93,7 +94,7 @@ class TopKCrossEntropy(nn.Module):
         super().__init__()
         self.options = loss_options(method=method, m=m, inverse_temperature=inverse_temperature, **options)
         if weight is not None:
-            check_floating("weight", weight)
+            check_weights("weight", weight)
         self.register_buffer("p_k", resolve_p_k(p_k, self.options, torch.device("cpu")), persistent=False)
         self.register_buffer("weight", weight)
 

@@ -1,5 +1,7 @@
 """Bad input: one line that names the argument, what was found and what was expected."""
 
+import re
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from headsmith.trainer.losses import (
     TopKCrossEntropy,
     TopKEntropyLoss,
     TopKHingeLoss,
+    TruncatedTopKEntropyLoss,
     implementation,
     linear_topk_cross_entropy,
     relaxed_topk,
@@ -300,3 +303,39 @@ def assert_linear_refuses(error, arguments, parts):
     with pytest.raises(error) as excinfo:
         linear_topk_cross_entropy(**(usual | arguments))
     assert_message(excinfo, *parts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ([1.0, -1.0, 1.0], "-1 found for class 1, expected finite weights of 0 or more"),
+        ([1.0, 1.0, float("nan")], "nan found for class 2, expected finite"),
+        ([float("inf"), 0.0, 0.0], "inf found for class 0, expected finite"),
+        ([1.0, float("-inf"), 0.0], "-inf found for class 1, expected finite"),
+        ([0.0, 0.0, 0.0], "all 0 found, expected a weight above 0 for one class at least"),
+    ],
+)
+def test_class_weights_that_weigh_nothing_or_less(wrong, told):
+    weight, logits, labels = torch.tensor(wrong), torch.zeros(2, 3), torch.tensor([0, 2])
+    message = f"^{{}}: {re.escape(told)}"
+    for module in (TopKCrossEntropy, TopKHingeLoss, TopKEntropyLoss, TruncatedTopKEntropyLoss):
+        with pytest.raises(ValueError, match=message.format("weight")):
+            module(weight=weight)
+    with pytest.raises(ValueError, match=message.format("weight")):
+        topk_cross_entropy(logits, labels, p_k=[1.0], weight=weight)
+    with pytest.raises(ValueError, match=message.format("class_weight")):
+        linear_topk_cross_entropy(torch.zeros(2, 4), torch.zeros(3, 4), None, labels, p_k=[1.0], class_weight=weight)
+
+
+def test_a_class_weight_of_0_leaves_its_class_out():
+    logits, labels = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 2, 1, 1, 2, 0])
+    weight = torch.tensor([1.0, 0.0, 2.0])
+    expected = torch.nn.functional.cross_entropy(logits, labels, weight=weight)
+    torch.testing.assert_close(topk_cross_entropy(logits, labels, method="softmax", weight=weight), expected)
+
+
+def test_class_weights_that_are_loaded_are_looked_at_too():
+    loss = TopKCrossEntropy([1.0], "softmax", weight=torch.ones(3))
+    loss.load_state_dict({"weight": torch.tensor([1.0, -2.0, 1.0])})
+    with pytest.raises(ValueError, match="weight: -2 found for class 1"):
+        loss(torch.zeros(2, 3), torch.tensor([0, 2]))

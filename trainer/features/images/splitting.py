@@ -36,7 +36,7 @@ def divide(
     classes; a class too small for that stays in train as a whole. Where all are, it is a share of the groups.
 
     Args:
-        given: ``(N,)`` int8, the split of every row in the source; all 0 (train) where it says none.
+        given: ``(N,)`` int8, the split of every row in the source; all 0 (train) where it says none, some in any case.
         labels: ``(N,)`` int64.
         groups: ``(N,)`` int64, equal for rows that belong together, or ``None``.
         class_names: The classes.
@@ -44,11 +44,9 @@ def divide(
         seed: Decides what is drawn.
 
     Raises:
-        InputError: No training row, a group in two of the source's splits, or too few groups.
+        InputError: A group in two of the source's splits, or too few groups.
     """
     present = [split for code, split in enumerate(SPLITS) if (given == code).any()]
-    if "train" not in present:
-        raise InputError(f"the files have no train split, found {', '.join(present)}; add one (train=FILE)")
     if groups is not None:
         _check_apart(given, groups)
     missing = [split for split in SPLITS if split not in present]

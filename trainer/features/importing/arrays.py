@@ -11,7 +11,8 @@ from ....core.errors import InputError
 from ..images.samples import split_called
 from .column_roles import Names
 from .importing import FeatureSetBuilder
-from .table import Column, Table, array_of, check_different, check_filled, dtype_name, slices
+from .origin import Origin
+from .table import Array, Column, Table, array_of, check_different, check_filled, dtype_name, slices
 
 
 def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> FeatureSetBuilder:
@@ -32,7 +33,8 @@ def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: A
         if columns[name] is None:
             raise InputError(f"{name}: None found, expected an array, or one for each split")
     given = {name: value for name, value in columns.items() if value is not None}
-    asked = Names("features", "labels", "ids" if "ids" in given else None, "groups" if "groups" in given else None)
+    ids, groups = ("ids" if "ids" in given else None), ("groups" if "groups" in given else None)
+    asked = Names("features", "labels", ids, groups, Origin.ARRAYS)
     return FeatureSetBuilder(_tables(given), ["arrays"], asked, class_names=class_names, **options)
 
 
@@ -61,4 +63,11 @@ def _column(name: str, values: Any) -> Column:
         check_filled(name, values)
         return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
     array = array_of(name, values)
-    return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))
+    return Column(name, array.shape, _dtype(array), partial(slices, array))
+
+
+def _dtype(array: Array) -> str:
+    """The array's dtype; of Python objects with what the first of them is."""
+    if array.dtype.kind == "O" and array.size:
+        return f"object of {type(array.flat[0]).__name__}"
+    return dtype_name(array.dtype)

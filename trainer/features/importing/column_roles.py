@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 
 from ....core.errors import InputError, near
 from ....core.printable import short, shown
 from ..images.samples import listed
-from ..size_limits import WIDEST
+from .matrix import check_matrix
 from .numbered_columns import gap
+from .origin import Origin
 from .row_splits import says_splits, split_column
-from .table import TORCH_ONLY, Column, Table, without_split
+from .table import Column, Table, without_split
 
 _FEATURES = {
     "feature",
@@ -28,12 +29,13 @@ _IDS = {"id", "ids"}
 
 @dataclass(frozen=True)
 class Names:
-    """The columns that were asked for by name; ``None`` for those to find."""
+    """The columns that were asked for by name; ``None`` for those to find; and where they come from."""
 
     features: str | None = None
     labels: str | None = None
     ids: str | None = None
     groups: str | None = None
+    origin: Origin = Origin.IMPORT
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Chosen:
     """The columns of a table that are used.
 
     Attributes:
-        guessed: Whether nobody named the column of labels.
+        asked: What was named: a column of labels that was not was guessed.
     """
 
     table: Table
@@ -50,7 +52,7 @@ class Chosen:
     ids: Column | None
     groups: Column | None
     splits: Column | None
-    guessed: bool
+    asked: Names
 
     @property
     def names(self) -> dict[str, str]:
@@ -78,23 +80,26 @@ def choose(table: Table, asked: Names) -> Chosen:
         InputError: None fits or several do (the message lists them), a name that is not there, or columns of different
             length, or a column of splits that names none or others than the file.
     """
-    features = _find(table, "features", asked.features, _is_features, _FEATURES)
-    _check_matrix(table, features)
-    splits = split_column(table, features.shape[0], other_than=astuple(asked))
+    features = _find(table, "features", asked.features, _is_features, _FEATURES, asked.origin)
+    check_matrix(table, features, asked.origin)
+    named = (asked.features, asked.labels, asked.ids, asked.groups)
+    splits = split_column(table, features.shape[0], other_than=named)
     rest = [column for column in table.columns if column is not features and column is not splits]
-    named = [column for column in rest if column.class_names is not None]
-    found = replace(table, columns=named if len(named) == 1 and asked.labels is None else rest)
-    labels = _find(found, "labels", asked.labels, _is_labels, _LABELS)
-    ids = _called(table, asked.ids, "--id-column") if asked.ids else _own_ids(table)
-    groups = _called(table, asked.groups, "--group-column") if asked.groups else None
+    classes = [column for column in rest if column.class_names is not None]
+    found = replace(table, columns=classes if len(classes) == 1 and asked.labels is None else rest)
+    labels = _find(found, "labels", asked.labels, _is_labels, _LABELS, asked.origin)
+    ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else _own_ids(table)
+    groups = _called(table, asked.groups, asked.origin.column("groups")) if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits) else None
-    chosen = Chosen(table, features, labels, ids, groups, used, guessed=asked.labels is None)
+    chosen = Chosen(table, features, labels, ids, groups, used, asked)
     _check_columns(chosen)
     return chosen
 
 
-def _find(table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str]) -> Column:
-    flag = f"--{role.removesuffix('s')}-column"
+def _find(
+    table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str], origin: Origin
+) -> Column:
+    flag = origin.column(role)
     if asked is not None:
         return _called(table, asked, flag)
     possible = [column for column in table.columns if fits(column)]
@@ -142,21 +147,14 @@ def _is_labels(column: Column) -> bool:
     return column.one_a_row and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
 
 
-def _check_matrix(table: Table, features: Column) -> None:
-    if len(features.shape) != 2 or not re.match(r"b?float|u?int", features.dtype) or not features.shape[1]:
-        raise InputError(f"{table.name}: {features} is no matrix (N, D) of numbers; flatten it, or name another column")
-    if features.dtype not in TORCH_ONLY and not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)", features.dtype):
-        raise InputError(f"{table.name}: {features} has a number format that is not read; write it as float32")
-    if features.shape[1] > WIDEST:
-        raise InputError(f"{table.name}: {features} has more than {WIDEST:,} features a row, the most that are read")
-
-
 def _check_columns(chosen: Chosen) -> None:
     where, rows = chosen.table.name, chosen.features.shape[0]
+    other = "; or name another column" if chosen.asked.origin is Origin.IMPORT else ""
     others = [column for column in (chosen.labels, chosen.ids, chosen.groups) if column is not None]
     for column in others:
         if not column.one_a_row:
-            raise InputError(f"{where}: {column} has not one value a row, expected shape (N,); name another column")
+            one_hot = "; take .argmax(1) of one-hot rows" if column is chosen.labels and len(column.shape) == 2 else ""
+            raise InputError(f"{where}: {column} has not one value a row, expected shape (N,){one_hot}{other}")
     for column in others:
         if column.shape[0] != rows:
             raise InputError(

@@ -124,7 +124,7 @@ def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: in
     if not lost.any():
         return
     largest, most = float(values[lost].abs().max()), torch.finfo(torch.float32).max
-    limit, remedy = "float16's 65504", "import with --dtype float32"
+    limit, remedy = "float16's 65504", "store them with --dtype float32"
     if largest > most:
         limit, remedy = f"float32's {most:.3g}", "divide the features by a constant, or remove these rows"
     what = f"{largest:g} in {{rows}} is beyond {limit}"

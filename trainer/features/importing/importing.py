@@ -11,7 +11,7 @@ import numpy as np
 from ....core.arguments import typed
 from ....core.builtin_types import is_number, to_builtin
 from ....core.environment import free_memory, versions
-from ....core.errors import InputError, near
+from ....core.errors import InputError, near, with_keywords
 from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....core.printable import shown
 from ....core.text_file import read_lines
@@ -25,6 +25,7 @@ from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
 from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
 from .column_roles import Chosen, Names, choose
 from .feature_copy import Statistics, copy_features
+from .origin import Origin
 from .row_columns import gather
 from .sources import open_tables
 from .table import Table, check_different
@@ -157,7 +158,7 @@ class FeatureSetBuilder:
     @classmethod
     def of_files(cls, files: Sequence[str | Path]) -> Self:
         """From files whose columns and splits go without saying."""
-        return cls(open_tables(files), [str(name) for name in files], Names())
+        return cls(open_tables(files), [str(name) for name in files], Names(origin=Origin.FILE))
 
     @property
     def splits(self) -> dict[str, int]:
@@ -234,7 +235,9 @@ class FeatureSetBuilder:
             "class_names": rows.class_names,
             "splits": self.splits,
             "split_rule": rows.split_rule,
-            "warnings": [*rows.warnings, *statistics.lost.told(self.chosen[0].features)],
+            "warnings": [
+                with_keywords(told) for told in (*rows.warnings, *statistics.lost.told(self.chosen[0].features))
+            ],
             "rows_sha256": hashes,
             "feature_dim": self.width,
             "dtype": self.dtype,

@@ -63,6 +63,7 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
     names, labels = index_labels(labels_found, class_names)
     _check_said(chosen)
     given = np.concatenate([_given(one) for one in chosen])
+    _check_train(given, chosen)
     ids = pa.concat_arrays([_ids(one) for one in chosen])
     groups = _groups(chosen) if chosen[0].groups is not None else _repeated(ids, given)
     division = divide(given, labels, groups, names, share=share, seed=seed)
@@ -108,6 +109,15 @@ def _check_said(chosen: Sequence[Chosen]) -> None:
         )
 
 
+def _check_train(given: Array, chosen: Sequence[Chosen]) -> None:
+    if (given == 0).any():
+        return
+    found = ", ".join(split for code, split in enumerate(SPLITS) if (given == code).any())
+    raise InputError(
+        f"{chosen[0].table.name}: no train split, found {found}; add one: give {chosen[0].asked.origin.split('train')}"
+    )
+
+
 def _given(chosen: Chosen) -> Array:
     if chosen.splits is not None:
         return split_codes(chosen.splits)
@@ -118,7 +128,7 @@ def _ids(chosen: Chosen) -> pa.StringArray:
     if chosen.ids is None:
         numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
         return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
-    found = _read(chosen, chosen.ids).cast(pa.string())
+    found = _read(chosen, chosen.ids)
     given = pc.fill_null(pc.not_equal(found, ""), False).to_numpy(zero_copy_only=False)
     if not given.all():
         row = int(np.flatnonzero(~given)[0])
@@ -127,8 +137,11 @@ def _ids(chosen: Chosen) -> pa.StringArray:
 
 
 def _read(chosen: Chosen, column: Column) -> pa.Array:
+    """The values of ids or groups, as text."""
     try:
-        return pa.array(column.read(), from_pandas=True)
+        return pa.array(column.read(), from_pandas=True).cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise InputError(f"{chosen.table.name}: {column} cannot be read, expected numbers or text, one a row") from None
     except UnicodeError:  # half a character, which numpy's text may hold
         raise InputError(
             f"{chosen.table.name}: {column.name} has text that UTF-8 cannot write (a lone surrogate); correct it"
@@ -136,7 +149,7 @@ def _read(chosen: Chosen, column: Column) -> pa.Array:
 
 
 def _groups(chosen: Sequence[Chosen]) -> Array:
-    found = [_read(one, one.groups).cast(pa.string()) for one in chosen if one.groups]
+    found = [_read(one, one.groups) for one in chosen if one.groups]
     return _codes(pa.concat_arrays(found))
 
 
@@ -170,10 +183,10 @@ def _doubts(rows: Rows) -> list[str]:
 
 def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
     where = f"{chosen[0].table.name}: {short(chosen[0].labels.name)}"
-    trained = np.unique(rows.labels[rows.splits == 0])
+    trained, asked = np.unique(rows.labels[rows.splits == 0]), chosen[0].asked
     if len(trained) < 2:
         only = ", ".join(rows.class_names[label] for label in trained)
-        other = ", or name other labels with --label-column" if chosen[0].guessed else ""
+        other = f", or name other labels with {asked.origin.column('labels')}" if asked.labels is None else ""
         raise InputError(
             f"{where}: the training rows have one class only ({only}), expected at least 2; add another class{other}"
         )
@@ -182,16 +195,17 @@ def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
             doubt = "".join(f" ({text})" for text in _no_labels(rows, chosen))
             raise InputError(
                 f"{where}: no class has enough rows (or groups) to carve {split} out of train; add rows, or give "
-                f"{split}=FILE{doubt}"
+                f"{asked.origin.split(split)}{doubt}"
             )
 
 
 def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[str]:
     """A doubt whether a column that nobody named holds labels: its values are nearly all different."""
     different = len(np.unique(rows.labels))
-    if not chosen[0].guessed or 2 * different < len(rows.labels):
+    asked = chosen[0].asked
+    if asked.labels is not None or 2 * different < len(rows.labels):
         return []
     return [
         f"the labels were read from {chosen[0].labels.name!r}, which has {different:,} different values in "
-        f"{len(rows.labels):,} rows and may be no label; name another column with --label-column"
+        f"{len(rows.labels):,} rows and may be no label; name another column with {asked.origin.column('labels')}"
     ]

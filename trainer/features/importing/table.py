@@ -145,8 +145,8 @@ def array_of(name: str, values: Any) -> Array:
     """Lists, arrays and what else numpy takes for one.
 
     Raises:
-        InputError: None, a masked array, rows of several lengths, or text among numbers, which numpy would take for
-            text.
+        InputError: None, a masked or structured array, rows of several lengths, or text among numbers, which numpy
+            would take for text.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(
@@ -164,6 +164,13 @@ def array_of(name: str, values: Any) -> Array:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InputError(f"{name}: no array can be made of it ({error}); give rows of one length") from None
+    if array.dtype.names:
+        fields = array.dtype.names
+        raise InputError(
+            f"{name}: a structured array with the fields {listed(fields)} found, expected a plain one; take one field "
+            f"(array[{fields[0]!r}]), or make all of them columns with "
+            "numpy.lib.recfunctions.structured_to_unstructured(array)"
+        )
     if values is None or array.dtype.kind == "V":
         raise InputError(f"{name}: {shown(values)} found, expected an array or a list")
     return array

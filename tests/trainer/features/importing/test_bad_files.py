@@ -131,7 +131,9 @@ def test_columns_that_are_missing_or_of_another_shape():
     np.savez("b.npz", x=ROWS.features)
     refused(r"has no labels \(expected one whole number or text a row\), it holds nothing else", "b.npz")
     np.savez("c.npz", x=np.zeros((40, 3, 2), np.float32), y=ROWS.labels)
-    refused(r"x float32 \(40, 3, 2\) is no matrix", "c.npz", feature_column="x")
+    refused(
+        r"x float32 \(40, 3, 2\) has 3 dimensions, expected a matrix \(N, D\); flatten", "c.npz", feature_column="x"
+    )
     np.savez("d.npz", x=ROWS.features, y=np.eye(40))
     refused(r"y float64 \(40, 40\) has not one value a row", "d.npz", feature_column="x", label_column="y")
     torch.save([1, 2], "e.pt")
@@ -164,7 +166,7 @@ def test_files_with_and_without_a_split():
     refused("x.npz: says no split while other files do; name each by its split", "x.npz", "test.npz")
     np.savez("both.npz", train_x=ROWS.features, train_y=ROWS.labels, test_x=ROWS.features, test_y=ROWS.labels)
     refused("train=both.npz: holds 2 splits of its own", "train=both.npz")
-    refused("the files have no train split, found test; add one", "test.npz")
+    refused("test.npz: no train split, found test; add one: give train=FILE", "test.npz")
 
 
 @pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
@@ -180,7 +182,7 @@ def test_beyond_float16():
     features = ROWS.features.copy()
     features[11, 2] = -70000
     np.savez("a.npz", x=features, y=ROWS.labels)
-    refused("x: 70000 in row 11 is beyond float16's 65504; import with `dtype` float32", "a.npz", dtype="float16")
+    refused("x: 70000 in row 11 is beyond float16's 65504; store them with `dtype` float32", "a.npz", dtype="float16")
     assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == -70000
 
 

@@ -72,7 +72,7 @@ def test_a_word_in_the_name_of_the_only_folder_is_no_split(tmp_path):
     found = import_features(tmp_path / "test of clip", out=tmp_path / "set")
     assert found.manifest["split_rule"].startswith("val and test carved from train")
     (tmp_path / "test of clip").rename(tmp_path / "test")
-    with pytest.raises(InputError, match="no train split, found test; add one \\(train=FILE\\)"):
+    with pytest.raises(InputError, match="no train split, found test; add one: give train=FILE"):
         import_features(tmp_path / "test", out=tmp_path / "other")
     assert import_features(f"train={tmp_path / 'test'}", out=tmp_path / "other").fingerprint == found.fingerprint
 

@@ -27,7 +27,7 @@ def written(kind, path):
     ("kind", "message"),
     [
         ("script", "is a TorchScript module, expected a dictionary of tensors"),
-        ("quantised", "features quint8 .* is no matrix"),
+        ("quantised", "features quint8 .* is not of real numbers, .*; take its .dequantize"),
         ("sparse", "features: a sparse tensor found, expected a dense one"),
         ("csr", "features: a sparse tensor found, expected a dense one"),
     ],

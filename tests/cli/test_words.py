@@ -1,0 +1,70 @@
+"""The command line speaks of its flags, Python of its keywords."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from headsmith.cli import app
+from headsmith.flags import with_flags
+from headsmith.trainer import FeatureSet, Run, import_features, inspect_features
+
+
+def headsmith(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="headsmith")
+    return result.exit_code, " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    path = tmp_path_factory.mktemp("iris") / "set"
+    FeatureSet.from_arrays(*load_iris(return_X_y=True), out=path)
+    return path
+
+
+def test_a_doubt_of_a_run(iris, tmp_path):
+    status, said = headsmith("train", iris, "--out", tmp_path / "run", "--learning-rate", 1e30, "--epochs", 3)
+    assert status == 4
+    assert "doubt: runaway loss" in said
+    assert "change --learning-rate (now 1e+30), or train for more --epochs" in said
+    doubt = Run.load(tmp_path / "run").record["doubts"][0]
+    assert "change `learning_rate` (now 1e+30), or train for more `epochs`" in doubt
+
+
+def test_a_note_of_an_import(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    splits = {"train": slice(0, 50), "val": slice(50, 55), "test": slice(55, 60)}
+    labels = np.arange(60) % 50
+    held = {f"{split}_{name}": of[part] for split, part in splits.items() for name, of in (("x", rows), ("y", labels))}
+    np.savez(tmp_path / "a.npz", **held)
+    status, said = headsmith("import", tmp_path / "a.npz", "--out", tmp_path / "set")
+    assert status == 0
+    assert "may be no label; name another column with --label-column" in said
+    [*_, warning] = import_features(tmp_path / "a.npz", out=tmp_path / "twin").manifest["warnings"]
+    assert warning.endswith("name another column with `label_column`")
+    assert "name another column with --label-column" in headsmith("inspect", tmp_path / "set")[1]
+
+
+@pytest.mark.parametrize(("name", "flag"), [("labels", "--label-column"), ("features", "--feature-column")])
+def test_a_file_that_is_only_read_is_told_of_the_command_that_has_the_option(tmp_path, name, flag):
+    x = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    y = np.arange(60) % 3
+    more = {"labels": {"a": y, "b": y}, "features": {"w": x, "a": y}}[name]
+    path, out = tmp_path / "two.npz", tmp_path / "set"
+    np.savez(path, v=x, **more)
+    status, said = headsmith("inspect", path)
+    advised = f"headsmith import FILE {flag} NAME --out FOLDER"
+    assert status == 2
+    assert said.endswith(
+        f"may be {name}: {said.split(f'{name}: ')[-1].split(';')[0]}; say which with `{advised}`, "
+        "whose folder can be read"
+    )
+    with pytest.raises(ValueError, match=f"`{advised}`"):
+        inspect_features(path)
+    words = {"FILE": path, "NAME": {"labels": "b", "features": "w"}[name], "FOLDER": out}
+    assert headsmith(*(words.get(word, word) for word in advised.split()[1:]))[0] == 0
+    assert headsmith("inspect", out)[0] in (0, 1)
+
+
+def test_outside_of_a_command_nothing_is_changed():
+    assert with_flags("lower `learning_rate`") == "lower `learning_rate`"
