@@ -90,7 +90,7 @@ def choose(table: Table, asked: Names) -> Chosen:
     labels = _find(found, "labels", asked.labels, _is_labels, _LABELS, asked.origin)
     ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else _own_ids(table)
     groups = _called(table, asked.groups, asked.origin.column("groups")) if asked.groups else None
-    used = splits if splits is not None and says_splits(table, splits) else None
+    used = splits if splits is not None and says_splits(table, splits, asked.origin) else None
     chosen = Chosen(table, features, labels, ids, groups, used, asked)
     _check_columns(chosen)
     return chosen

@@ -61,7 +61,7 @@ class PrecisionLoss:
             found.append(f"{equal:,} rows that differ become equal to another")
         if not found:
             return []
-        better = "import with --dtype float32, or " if self._stored == "float16" else ""
+        better = "store them with --dtype float32, or " if self._stored == "float16" else ""
         remedy = f"{better}shift and scale such columns before"
         return [f"as {self._stored}, {'; '.join(found)}; {remedy}"]
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ....core.errors import InputError
 from ..images.samples import SPLITS, split_called
+from .origin import Origin
 from .table import Array, Column, Table
 
 _NAMES = ("split", "splits")
@@ -19,7 +20,7 @@ def split_column(table: Table, rows: int, other_than: Collection[str | None]) ->
     return found[0] if len(found) == 1 else None
 
 
-def says_splits(table: Table, column: Column) -> bool:
+def says_splits(table: Table, column: Column, origin: Origin) -> bool:
     """Whether the rows go by a column. They do where all its values name splits, unless a person said the split.
 
     Raises:
@@ -28,7 +29,7 @@ def says_splits(table: Table, column: Column) -> bool:
     if table.said:
         return False
     codes = split_codes(column)
-    remedy = "correct it, give that column another name, or say the split of the file: train=FILE"
+    remedy = f"correct it, give that column another name, or say the split of the file: {origin.split('train')}"
     unknown = np.flatnonzero(codes < 0)
     if unknown.size:
         if table.split is not None:

@@ -64,7 +64,7 @@ def test_float16_names_the_way_out():
     small = ROWS.astype(np.float32) * np.float32(1e-9)
     (text,) = told(small, dtype="float16")
     assert f"{np.count_nonzero(small.astype(np.float16) == 0)} values that are not 0 become 0" in text
-    assert "import with --dtype float32" in text
+    assert "store them with `dtype` float32" in text
     assert told(torch.tensor(small).bfloat16(), dtype="float32") == []
 
 
