@@ -99,7 +99,7 @@ class Processes:
                 dist.all_reduce(tensor)
 
     def gather(self, values: Tensor, total: int) -> Tensor:
-        """Put ``(..., n)`` int64 shares of ``total`` columns together; each joined process took every `count`-th column."""
+        """Put ``(..., n)`` int64 shares of ``total`` columns together; each process has every `count`-th column."""
         if self.count == 1:
             return values
         whole = values.new_zeros(*values.shape[:-1], total)
