@@ -1,4 +1,4 @@
-"""Rows that are copies: of one picture, equal, or equal but for rounding.
+"""Rows that are copies: of one picture, equal, equal but for rounding, or one the other with fewer digits.
 
 Networks round in another way in batches of another size: float16 features of one picture differ by some 1e-4 of their
 length, those of different pictures by a good part of it. Near rows are found by random projections: each of some tables
@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ....core.progress import progress
 from ..columns import Columns
 from ..images.samples import SEED, SPLITS
+from .rounded_rows import rounded_pairs
 
 Array = np.ndarray[Any, Any]
 # Of a row's length; and of the usual distance of two rows of a class, so that narrow classes are no copies.
@@ -47,7 +48,7 @@ def same_rows(
     place = np.repeat(np.arange(len(parts)), [len(one.labels) for one in parts])
     fits = np.flatnonzero(np.concatenate([usable[split] for split in order]))
     bits = np.concatenate([hashes[split] for split in order])
-    pairs = [fits[_chains(bits[fits])], _pictures(parts), _near(parts, fits)]
+    pairs = [fits[_chains(bits[fits])], _pictures(parts), _near(parts, fits), _rounded(parts, fits)]
     one, other = np.concatenate(pairs).T
     links = coo_array((np.ones(len(one), bool), (one, other)), shape=(len(place), len(place)))
     group = connected_components(links, directed=False)[1].astype(np.int64)
@@ -104,6 +105,16 @@ def _near(parts: Sequence[Columns], fits: Array) -> Array:
             pairs = fits[np.stack([one[alike], other[alike]], axis=1)]
             found.append(pairs[_equal_but_for(tolerance, parts, pairs)])
     return np.concatenate(found)
+
+
+def _rounded(parts: Sequence[Columns], fits: Array) -> Array:
+    """Pairs of rows of which one has the digits of the other, but for the last ones."""
+    width = parts[0].features.shape[1]
+    if width < COLUMNS or len(fits) < 2:
+        return np.empty((0, 2), np.int64)
+    precision = max(float(np.finfo(one.features.dtype).eps) / 2 for one in parts)
+    pairs: Array = fits[rounded_pairs(lambda places: _rows(parts, fits[places]), len(fits), width, precision)]
+    return pairs
 
 
 def _usual_distance(parts: Sequence[Columns], fits: Array, rng: np.random.Generator) -> float:

@@ -3,9 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.metrics import pairwise_distances
 
 from headsmith.trainer.features import FeatureSet, inspect_features
@@ -111,3 +112,44 @@ def test_other_rows_are_no_copies(rows):
 def test_zero_and_equal_rows_of_few_columns():
     rows = np.array([[0, 0], [0, 0], [1, 2], [1, 2], [3, 1], [2, 2]], np.float32)
     assert compared(train=rows, val=rows[[2, 0]]) == [{"train": [3], "val": []}, {"train": [], "val": [0]}]
+
+
+ROUNDED = {
+    "float16": lambda rows: rows.astype(np.float16),
+    "bfloat16": lambda rows: torch.tensor(rows).bfloat16().float().numpy(),
+    "2 decimals": lambda rows: np.round(rows, 2),
+    "3 decimals": lambda rows: np.array([[f"{value:.3f}" for value in row] for row in rows], np.float64),
+    "4 decimals": lambda rows: np.round(rows, 4),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+@pytest.mark.parametrize("scale", [1.0, 0.02], ids=["of size 1", "of unit rows"])
+def test_rows_with_fewer_digits_are_copies(name, scale):
+    rng = np.random.default_rng(0)
+    rows = pooled(rng, 320, width=96).astype(np.float64) * rng.normal(1, 0.1, (320, 96)) * scale * 4
+    rows[rng.random(rows.shape) < 0.5] = 0
+    train, copies = rows[:300].astype(np.float32), ROUNDED[name](rows[:20])
+    val = np.concatenate([rows[300:], copies]).astype(np.float32)
+    repeated, leaked = compared(train=train, val=val)
+    assert leaked == {"train": [], "val": list(range(20, 40))}
+    assert repeated == {"train": [], "val": []}
+    assert compared(train=val, val=train)[1]["val"] == list(range(20))
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_rounded_rows_are_no_copies_of_others(name):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(400, 8)).astype(np.float32)
+    val = np.concatenate([rows[200:300], ROUNDED[name](rows[300:]).astype(np.float32)])
+    assert compared(train=rows[:200], val=val) == [{"train": [], "val": []}] * 2
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_diabetes])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_tables_of_few_digits_have_no_copies(load, dtype):
+    """No two rows of these sets are equal as they are published."""
+    rows = load().data
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    half = len(rows) // 2
+    assert compared(train=rows[:half].astype(dtype), val=rows[half:].astype(dtype)) == [{"train": [], "val": []}] * 2
