@@ -30,7 +30,7 @@ class HeldOutData:
     """A held-out set, before any classifier.
 
     Attributes:
-        source: The keyword arguments of `open_data` that open it again.
+        source: The keyword arguments of `open_data` that open it again, paths as they were given.
         images: The images, or ``None``.
         features: The feature set whose test split it is, or ``None``.
         sets: ``(N, L)`` int64, the right classes of each image, -1 where it has fewer; ``None`` where each has one.
@@ -47,8 +47,14 @@ class HeldOutData:
 
     @property
     def name(self) -> str:
-        """Where it comes from."""
-        return str(self.features.path if self.features else self._images.source["source"])
+        """Where it comes from, as it was given; of ``.`` and the like the folder's own name."""
+        given = Path(self.source["data"])
+        return str(given if given.name not in ("", "..") else given.resolve().name)
+
+    @property
+    def place(self) -> str:
+        """The same as an absolute path, if it is one."""
+        return str(Path(self.features.path).resolve() if self.features else self._images.source["source"])
 
     @property
     def class_names(self) -> list[str]:
@@ -144,10 +150,10 @@ def open_data(
     columns: dict[str, Any] = {"image_column": image_column, "label_column": label_column}
     keys = {"truth": truth, "class_ids": class_ids, "group_column": group_column, **columns}
     source: dict[str, Any] = {
-        "data": str(where.resolve() if where.exists() else data),
+        "data": str(data),
         "part": dict(part) if isinstance(part, Mapping) else part,
     }
-    source |= {name: _absolute(str(value)) for name, value in keys.items() if value is not None}
+    source |= {name: str(value) for name, value in keys.items() if value is not None}
     if _is_feature_set(where):
         _unread(f"{data}: is a feature set, which holds its labels and class names", keys)
         from ..trainer.features.feature_set import FeatureSet
@@ -192,10 +198,6 @@ def part_trained_on(
             moved: bool | Mapping[str, str] = source.get("together", True)
             return moved
     return False
-
-
-def _absolute(value: str) -> str:
-    return str(Path(value).resolve()) if Path(value).is_file() else value
 
 
 def _unread(why: str, keywords: Mapping[str, Any]) -> None:

@@ -186,3 +186,9 @@ class FailedModel:
     source: str
     error: str
     key: str
+
+    @property
+    def line(self) -> str:
+        """Its name and why, the name left out where the reason begins with the path that it is from."""
+        file = self.error.partition(": ")[0]
+        return self.error if self.model in (Path(file).name, Path(file).stem) else f"{self.model}: {self.error}"

@@ -39,15 +39,25 @@ def show_results(results: "Results", as_json: bool) -> None:
         console.print(f"[yellow]note:[/] {escape(note)}")
     if first.duplicates:
         console.print(f"[yellow]note:[/] {first.duplicates} {kind} repeat an earlier one, byte by byte; they count")
+    _show_notes(results)
     for result in results:
-        for note in result.notes:
-            console.print(f"note: {escape(result.model)}: {escape(with_flags(note))}")
         for flag in result.flags:
             console.print(f"[yellow]doubt:[/] {escape(result.model)}: {escape(with_flags(flag))}")
         _show_reference(result)
     for failed in results.failed:
-        console.print(f"[red]failed:[/] {escape(failed.model)}: {escape(with_flags(failed.error))}")
+        console.print(f"[red]failed:[/] {escape(with_flags(failed.line))}")
     list_unreadable(first.unreadable)
+
+
+def _show_notes(results: "Results") -> None:
+    """Each note once, with the models that it is about, or without where it is about all of several."""
+    about: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes:
+            about.setdefault(note, []).append(result.model)
+    for note, models in about.items():
+        named = "" if 1 < len(models) == len(results) else f"{escape(', '.join(models))}: "
+        console.print(f"note: {named}{escape(with_flags(note))}")
 
 
 def _table(results: "Results") -> tuple[Table, list[str]]:

@@ -17,6 +17,7 @@ from .image_ends import check_end
 from .image_kinds import check_kind, unread_kind
 from .image_modes import check_colours, to_rgb
 from .orientation import upright
+from .quiet_libtiff import silence_libtiff
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "ICO", "PPM", "JPEG2000")
 MOST_PIXELS, MOST_BYTES, MOST_ASPECT = 2**27, 2**30, 100
@@ -26,6 +27,7 @@ _REMARKS = "headsmith"
 # What Pillow warns of is said here: sizes are refused, and EXIF that does not read is a remark.
 for _category in (UserWarning, Image.DecompressionBombWarning):
     warnings.filterwarnings("ignore", category=_category, module=r"PIL\.")
+silence_libtiff()
 
 
 class UnreadableImage(InputError):  # noqa: N818 - it is an input error; the name says which

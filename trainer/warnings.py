@@ -12,6 +12,7 @@ from ..core.warnings import AT_CHANCE, RUNAWAY
 from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size
+from .features.copies import all_of
 from .features.feature_set import FeatureSet
 from .features.images.samples import listed
 from .features.inspection.splits import few_rows, shared_ids, unanswered
@@ -207,7 +208,11 @@ def _copies(feature_set: FeatureSet) -> str:
         counts = " and ".join(
             f"{found['images']} of {feature_set.manifest['splits'][split]} {split}" for split, found in across.items()
         )
-        told.append(f"leak: {counts} images are copies of images of an earlier split, so accuracies may be too high")
+        whole = [(name, count) for found in across.values() for name, count in found.get("classes", ())]
+        told.append(
+            f"leak: {counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too "
+            "high"
+        )
     if conflicts:
         told.append(f"{conflicts} pictures stand in more than one class")
     return f"{'; '.join(told)}; see `headsmith inspect {feature_set.path}`" if told else ""

@@ -96,7 +96,7 @@ def _measure(
         flags=[
             *suspicions,
             *map(with_keywords, _strange_scores(model)),
-            *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.name, candidate.bundle)),
+            *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.place, candidate.bundle)),
         ],
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),

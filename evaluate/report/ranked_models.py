@@ -36,7 +36,7 @@ def measured(results: Results) -> list[Measured]:
         DamagedFileError: A result is of other groups than its inputs.
     """
     if not results.models:
-        reasons = "".join(f"; {failed.model}: {failed.error}" for failed in results.failed[:1])
+        reasons = "".join(f"; {failed.line}" for failed in results.failed[:1])
         raise InputError(f"{results.path}: no model in it was measured{reasons}")
     names = [printable(one.model) for one in results]
     count = Counter(names)

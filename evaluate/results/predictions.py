@@ -26,6 +26,7 @@ PLAIN = {
 ABOUT = b"headsmith.predictions"
 _ROUNDING = 1e-3
 FLOATS, LONGEST = ("topk_scores", "topk_logits", "log_probabilities", "squares"), 200
+LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Predictions:
         """
         try:
             table = pq.read_table(pa.BufferReader(regular_file(path).read_bytes()))
+            _check_columns(table, path)
             table.validate(full=True)
             about = parse_json(table.schema.metadata[ABOUT])
             scores = RowScores(
@@ -93,6 +95,33 @@ class Predictions:
             reason = printable(" ".join(str(error).split())[:LONGEST])
             raise DamagedFileError(f"{path}: cannot be read as predictions ({reason}); evaluate again") from None
         return cls(ids, scores, groups)
+
+
+def _check_columns(table: pa.Table, path: Path) -> None:
+    """Refuse another table than one of predictions: one that lacks a column, or has it in another kind.
+
+    Raises:
+        DamagedFileError: It is one.
+    """
+    expected = ("id", *PLAIN, *LISTS, "max_probability", "group")
+    missing = [name for name in expected if name not in table.column_names]
+    if missing:
+        found = ", ".join(printable(name) for name in table.column_names[:LISTED]) or "none"
+        found += f" and {len(table.column_names) - LISTED} more" * (len(table.column_names) > LISTED)
+        raise DamagedFileError(
+            f"{path}: columns {found} found, {', '.join(missing)} missing, expected what `headsmith evaluate` writes; "
+            "evaluate again"
+        )
+    for name in LISTS:
+        if not pa.types.is_fixed_size_list(table.schema.field(name).type):
+            raise DamagedFileError(
+                f"{path}: {name}: {table.schema.field(name).type} found, expected lists of one length; evaluate again"
+            )
+    if ABOUT not in (table.schema.metadata or {}):
+        raise DamagedFileError(
+            f"{path}: has no note {ABOUT.decode()}, which says what its classes are; it was written by something else: "
+            "evaluate again"
+        )
 
 
 def _lists(values: np.ndarray[Any, Any]) -> pa.Array:

@@ -1,6 +1,6 @@
 """Results as they are read: by the report, by comparisons, by anybody."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ class HeldOutRecord:
     """The held-out set of a results folder.
 
     Attributes:
-        name: Where it comes from.
+        name: Where it comes from, as it was given.
         fingerprint: SHA-256 of classes, ids, labels and contents.
         class_names: Its classes, in its order; the first labels of every result.
         n: Inputs, unreadable ones among them.
@@ -171,7 +171,14 @@ class Results:
 
         where = f"{self.path / DATA}: source"
         source = structured(self.data.source, _Source, where, advice="evaluate again into another folder")
-        return open_data(**{name: value for name, value in vars(source).items() if value is not None})
+        given = {name: value for name, value in vars(source).items() if value is not None}
+        given |= {name: self._found(given[name], Path.is_file) for name in ("truth", "class_ids") if name in given}
+        return open_data(**given | {"data": self._found(given["data"], Path.is_dir)})
+
+    def _found(self, path: str, is_one: Callable[[Path], bool]) -> str:
+        """A relative path from here, or else from a folder that the results lie in, as where the evaluation ran."""
+        places = (place / Path(path).expanduser() for place in (Path(), *self.path.resolve().parents))
+        return next((str(place) for place in places if is_one(place)), path)
 
 
 def _is_source(which: str, source: str) -> bool:

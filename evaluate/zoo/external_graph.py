@@ -15,6 +15,7 @@ from ...models.onnx_graph.layout import check_pixels, layout_of
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
+from .foreign_session import ask_shapes
 from .manifest import Row
 from .names import read_names
 
@@ -64,6 +65,8 @@ def describe_external(model: ir.Model, row: Row, where: str) -> ExternalOnnx:
             "(imagenet-1k, or a text file with one name a line) or in a zoo.yaml"
         )
     names = read_names(row.labels, row.folder, where)
+    if _unsaid(model):
+        ask_shapes(model, shape[0], _image(recipe), where)
     output, further = _output(model, row, len(names[0]), where)
     _check_axes(output, shape[0], where)
     fixed = shape[0] or _fixed_batch(output)
@@ -106,8 +109,18 @@ def _recipe(row: Row, layout: str | None, where: str) -> Preprocessing:
     return recipe_of(row.preprocessing, f"{row.id}: preprocessing", layout)
 
 
+def _image(recipe: Preprocessing) -> tuple[int, ...]:
+    return (3, *recipe.crop_size) if recipe.layout == "nchw" else (*recipe.crop_size, 3)
+
+
+def _unsaid(model: ir.Model) -> bool:
+    """Whether an output says nothing of its shape, or several do not say how many scores they have."""
+    open_ends = [value for value in model.graph.outputs if _scores(value) is None]
+    return len(open_ends) > 1 or any(value.shape is None for value in open_ends)
+
+
 def _check_shape(images: ir.Value, shape: list[int | None], recipe: Preprocessing, where: str) -> None:
-    expected = (3, *recipe.crop_size) if recipe.layout == "nchw" else (*recipe.crop_size, 3)
+    expected = _image(recipe)
     for found, wanted in zip(shape[1:], expected, strict=True):
         if found not in (None, wanted):
             raise InputError(
@@ -168,6 +181,8 @@ def _scores(value: ir.Value) -> int | None:
     if value.shape is None:
         return None
     sizes = _sizes(value)[1:]
+    if None not in sizes and sum(size != 1 for size in sizes) == 1:
+        return math.prod(size for size in sizes if size is not None)
     if not sizes or any(size not in (1, None) for size in sizes[1:]):
         return 0
     return None if None in sizes else math.prod(size for size in sizes if size is not None)

@@ -10,10 +10,10 @@ from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
 from ...export.metadata import Metadata
 from ...export.runtime import TOP_K, Array, Model, Outputs
-from ...models.onnx_graph import free_axes, read_proto
-from ...models.onnx_session import open_session, session_settings
+from ...models.onnx_session import session_settings
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
+from .foreign_session import open_foreign
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "tensor(float)": np.dtype(np.float32),
@@ -44,15 +44,9 @@ class ExternalOnnxModel(Model):
             raise ValueError(f"{candidate.path}: says all of itself")
         self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
         self._preprocessing = candidate.preprocessing
-        where = str(candidate.path)
-        model = read_proto(candidate.path)
         start = time.perf_counter()
-        if free_axes(model):
-            freed, folder = model.SerializeToString(), candidate.path.parent
-            self.session = open_session(freed, provider, threads, name=where, data_folder=folder)
-        else:
-            self.session = open_session(candidate.path, provider, threads, name=where)
-        self._runner = SessionRunner(self.session, provider, name=where)
+        self.session = open_foreign(candidate.path, provider, threads)
+        self._runner = SessionRunner(self.session, provider, name=str(candidate.path))
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)
         self.settings = session_settings(self.session, provider, threads)

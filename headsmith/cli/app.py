@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..commands import Commands
-from ..core.terminal import LogFormatter
+from ..core.terminal import LogFormatter, Once
 from ..version import __version__
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -26,5 +26,6 @@ def options(
     """Train heads on frozen backbones, export them, and measure the exported file."""
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("headsmith: %(message)s"))
+    handler.addFilter(Once())
     logging.basicConfig(handlers=[handler], level=logging.ERROR)
     logging.getLogger("headsmith").setLevel(logging.WARNING)

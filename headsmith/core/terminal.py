@@ -32,6 +32,21 @@ def first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+class Once(logging.Filter):
+    """Lets each line pass once, however often a command comes to what it is about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is a new one."""
+        line = record.getMessage()
+        new = line not in self._said
+        self._said.add(line)
+        return new
+
+
 class LogFormatter(logging.Formatter):
     """One line a warning, whatever stands in it."""
 

@@ -28,7 +28,7 @@ def external_files(model: ModelProto, path: Path) -> list[Path]:
             model reads of it; or a tensor has another number of numbers.
     """
     files = set()
-    for tensor in _tensors(model):
+    for tensor in tensors_of(model):
         where = f"{path}: weights {tensor.name[:40]!r}"
         if tensor.data_location == TensorProto.EXTERNAL:
             files.add(_checked(tensor, path, where))
@@ -68,7 +68,8 @@ def _count(text: str | None, where: str, key: str) -> int:
     return int(text)
 
 
-def _tensors(model: ModelProto) -> Iterator[TensorProto]:
+def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
+    """All tensors of a model, those of attributes, subgraphs, functions and training among them."""
     yield from _of_graph(model.graph)
     for function in model.functions:
         yield from _of_nodes(function.node)

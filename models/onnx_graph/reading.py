@@ -16,6 +16,7 @@ from .external import external_files
 from .interface import NOT_TENSORS, free_axes, take_out_others
 from .last_layer import SPARSE
 from .nested_tensors import settle
+from .unshaped import check_model
 
 BESIDE, LONGEST = "beside", 200
 
@@ -65,7 +66,7 @@ def read_onnx(path: Path) -> ir.Model:
     """
     proto = read_proto(path)
     try:
-        onnx.checker.check_model(str(path))  # by path: a model in memory may have 2 GB at most
+        check_model(proto, path)
         free_axes(proto)
         others = take_out_others(proto, str(path))
         with _quiet(logging.getLogger("onnx_ir")):  # it warns of sparse weights, which it does not know

@@ -1,4 +1,6 @@
+import io
 import json
+import logging
 
 import pytest
 from hypothesis import given
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 
 from headsmith.core.printable import json_printable, printable
-from headsmith.core.terminal import Terminal, escape
+from headsmith.core.terminal import Once, Terminal, escape
 
 
 @pytest.mark.parametrize("text", ["caf\u00e9", "\u732b", "\U0001f468\u200d\U0001f469", "a [b] {c}", "\u2764\ufe0f"])
@@ -45,3 +47,14 @@ def test_a_terminal_shows_what_files_hold(capsys):
     assert "\x1b" not in shown
     assert r"\x1b[2J" in shown
     assert r"a[/] \x1b[31m\nb" in shown
+
+
+def test_a_line_of_the_log_is_said_once():
+    log, shown = logging.getLogger("headsmith.test_once"), io.StringIO()
+    handler = logging.StreamHandler(shown)
+    handler.addFilter(Once())
+    log.addHandler(handler)
+    log.propagate = False
+    for name in ("a", "a", "b", "a"):
+        log.warning("%s: skipped", name)
+    assert shown.getvalue() == "a: skipped\nb: skipped\n"

@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +81,40 @@ def test_what_was_done_with_transparency_and_odd_modes_is_told(tiny_bundle, imag
         "4 images with transparency, composited on (255, 255, 255)",
         "1 images with CMYK pixels, converted",
     ]
+
+
+@pytest.fixture(scope="module")
+def told(tiny_bundle, image_folder, tmp_path_factory):
+    """Where, and what the command prints of two models and images with a stray file and transparency."""
+    where = tmp_path_factory.mktemp("told")
+    folder = Path(shutil.move(image_folder(dict.fromkeys(tiny_bundle.class_names, 2)), where / "holiday"))
+    (folder / "cat" / "notes.txt").write_text("x")
+    with Image.open(folder / "cat" / "000.png") as image:
+        image.putalpha(100)
+        image.save(folder / "cat" / "000.png")
+    models = [str(tiny_bundle.path), str(tiny_bundle.path / "model.ts")]
+    command = [sys.executable, "-m", "headsmith", "evaluate", *models, "--data", "holiday", "--out", "out"]
+    return where, subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_each_fact_of_the_held_out_images_is_said_once(told):
+    _, found = told
+    assert found.returncode in (0, 4), found.stderr
+    lines = [line for line in found.stderr.splitlines() if line.startswith("headsmith: ")]
+    assert lines == ["headsmith: holiday: skipped files that are not images by their suffix or kind: 1 .txt"]
+    assert found.stdout.count("1 images with transparency, composited on") == 1
+    assert found.stdout.count("sanity probe") == 1
+
+
+def test_the_path_of_the_data_stays_as_it_was_given(told):
+    """Results travel: nobody needs to see whose machine they were measured on."""
+    where, found = told
+    assert "\nholiday: 2 models on 12 images" in found.stdout
+    results = load_results(where / "out")
+    assert {results.data.name, results.data.source["data"], *(one.setup.data for one in results)} == {"holiday"}
+    for path in (where / "out").rglob("*"):
+        assert path.is_dir() or str(where / "holiday").encode() not in path.read_bytes(), path
+    assert results.image(results.predictions(0).ids[0]).size == (40, 40)  # also from the folder where this test runs
 
 
 def test_nothing_depends_on_the_batch_size(tiny_bundle, images, evaluated):

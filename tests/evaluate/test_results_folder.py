@@ -365,3 +365,50 @@ def test_predictions_of_another_model_are_refused(tmp_path):
     one.write_bytes(other.read_bytes())
     with pytest.raises(InputError, match=r"parquet: \d+ rows are right by top-1, its result\.json says \d+"):
         load_results(tmp_path).correct()
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("topk_indices", "topk_indices missing, expected what `headsmith evaluate` writes"),
+        ("rank", "columns id, label, .* found, rank missing"),
+        ("group", "group missing"),
+        (None, "topk_logits: .*list.* found, expected lists of one length"),
+        ("note", "has no note headsmith.predictions"),
+        ("all", "columns image, class found, id, label, rank, .*, group missing"),
+        ("csv", "cannot be read as predictions"),
+    ],
+)
+def test_predictions_of_another_kind_are_named_by_file_and_column(tmp_path, column, said):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    path = tmp_path / "models" / "a-1" / "predictions.parquet"
+    table = pq.read_table(path)
+    if column is None:
+        values = pa.array(table["topk_logits"].to_pylist(), pa.list_(pa.float32()))
+        table = table.set_column(table.column_names.index("topk_logits"), "topk_logits", values)
+    elif column == "note":
+        table = table.replace_schema_metadata(None)
+    elif column == "all":
+        table = pa.table({"image": ["a.png"], "class": ["ant"]})
+    elif column != "csv":
+        table = table.drop_columns(column)
+    pq.write_table(table, path)
+    if column == "csv":
+        path.write_text("id,label\na,0\n")
+    with pytest.raises(DamagedFileError, match=rf"predictions\.parquet: .*{said}.*evaluate again") as error:
+        load_results(tmp_path).predictions("a")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "line"),
+    [
+        ("bomb", "bad/bomb.pt2: too deep", "bad/bomb.pt2: too deep"),
+        ("bomb.pt2", "bomb.pt2: too deep", "bomb.pt2: too deep"),
+        ("resnet", "bad/bomb.pt2: too deep", "resnet: bad/bomb.pt2: too deep"),
+        ("bomb", "recipe.yaml: std: 0 found", "bomb: recipe.yaml: std: 0 found"),
+        ("a", "no room", "a: no room"),
+    ],
+)
+def test_a_failure_names_a_file_once(model, error, line):
+    assert FailedModel(model, "bad/bomb.pt2", error, "").line == line

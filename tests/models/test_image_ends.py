@@ -2,6 +2,8 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -173,3 +175,29 @@ def test_a_tiff_of_another_compression_is_refused_before_its_decoder_speaks(comp
     with pytest.raises(UnreadableImage, match=f"compression {compression}.*; convert it to PNG"):
         open_image(content, "photo")
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("compression", ["tiff_lzw", "jpeg", "tiff_deflate", "lzma", "packbits"])
+def test_what_libtiff_says_of_a_damaged_file_stays_off_the_terminal(compression, capfd):
+    """It writes to the descriptor by itself; Pillow raises the reason."""
+    whole, refused = saved(PICTURE, "TIFF", compression=compression), 0
+    for place in range(8, len(whole), max(1, len(whole) // 60)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        for content in (bytes(damaged), whole[:place]):
+            try:
+                open_image(content, "photo")
+            except UnreadableImage as error:
+                refused += 1
+                assert "\n" not in str(error)
+    assert refused > 20
+    assert capfd.readouterr().err == ""
+
+
+def test_libtiff_would_speak(capfd):
+    """In a process of its own, without our switch, as Pillow does it."""
+    damaged = bytearray(saved(PICTURE, "TIFF", compression="tiff_deflate"))
+    damaged[12] ^= 0xFF
+    code = f"import io; from PIL import Image; Image.open(io.BytesIO({bytes(damaged)!r})).load()"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert "ZIPDecode" in found.stderr

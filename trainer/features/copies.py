@@ -1,6 +1,6 @@
 """Copies of pictures within splits, across splits and across classes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.printable import printable
-from .images.samples import SPLITS
+from .images.samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]
 # How many copies there are; of a few their ids, and those of the first images that show the same.
@@ -45,12 +45,14 @@ class Copies:
         rows: Images by split.
         within: By split, how many images repeat an earlier one of it, and pairs.
         across: By split, how many images repeat one of an earlier split, and pairs.
+        whole: By split, the classes all of whose images do so: labels, and how many images.
         conflicts: How many pictures stand in several classes, and for a few of them ids and labels.
     """
 
     rows: dict[str, int]
     within: dict[str, Pairs]
     across: dict[str, Pairs]
+    whole: dict[str, list[tuple[int, int]]]
     conflicts: tuple[int, list[list[tuple[str, int]]]]
 
     def record(self, class_names: list[str]) -> dict[str, Any]:
@@ -58,13 +60,16 @@ class Copies:
         count, groups = self.conflicts
         named = [[[name, class_names[label]] for name, label in group] for group in groups]
         found = {"within": _counted(self.within), "across": _counted(self.across)}
+        for split, entry in found["across"].items():
+            entry["classes"] = [[class_names[label], count] for label, count in self.whole[split]]
         return found | {"conflicts": {"pictures": count, "first": named}}
 
     def warnings(self, class_names: list[str]) -> list[str]:
         """In words, one line each."""
         lines = [
-            f"{split}: {count} of {self.rows[split]} {ACROSS} ({_pairs(pairs, count)}), so accuracies may be too high; "
-            "take them out of all splits but one"
+            f"{split}: {count} of {self.rows[split]} {ACROSS} ({_pairs(pairs, count)})"
+            f"{all_of([(class_names[label], images) for label, images in self.whole[split]])}, so accuracies may be "
+            "too high; take them out of all splits but one"
             for split, (count, pairs) in self.across.items()
         ]
         lines += [
@@ -90,6 +95,25 @@ def _classes(group: list[tuple[str, int]], class_names: list[str]) -> str:
 
 def _pairs(pairs: list[tuple[str, str]], count: int) -> str:
     return ", ".join(f"{printable(one)} = {printable(other)}" for one, other in pairs) + ", ..." * (count > len(pairs))
+
+
+def whole_classes(labels: Array, leaked: Array, classes: int) -> list[tuple[int, int]]:
+    """The classes of a split all of whose rows are copies of rows elsewhere: labels, and how many rows.
+
+    Args:
+        labels: ``(N,)`` integers; those outside of 0..C-1 are of no class.
+        leaked: ``(N,)`` bool, which rows are copies.
+        classes: C.
+    """
+    known = (labels >= 0) & (labels < classes)
+    held, copied = (np.bincount(labels[mark], minlength=classes) for mark in (known, known & leaked))
+    return [(label, int(held[label])) for label in np.flatnonzero((held > 0) & (copied == held)).tolist()]
+
+
+def all_of(classes: Sequence[tuple[str, int]]) -> str:
+    """Such classes in words, to go on with a sentence; nothing where there are none."""
+    named = listed([f"{name!r} ({count})" for name, count in classes])
+    return f", among them all of {named}" if classes else ""
 
 
 def find_copies(splits: Mapping[str, Shown]) -> Copies:
@@ -126,6 +150,11 @@ def find_copies(splits: Mapping[str, Shown]) -> Copies:
         rows={split: int(mark.sum()) for split, mark in by_split.items()},
         within={split: pairs(repeats & mark) for split, mark in by_split.items() if (repeats & mark).any()},
         across={split: pairs(leaks & mark) for split, mark in by_split.items() if (leaks & mark).any()},
+        whole={
+            split: whole_classes(labels[mark], leaks[mark], 1 + int(labels.max()))
+            for split, mark in by_split.items()
+            if (leaks & mark).any()
+        },
         conflicts=(len(clashing), named),
     )
 

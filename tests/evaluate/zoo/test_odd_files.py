@@ -1,9 +1,12 @@
 """ONNX files of odd interfaces, and weights beside a file: what is run, what is refused, and that a zoo goes on."""
 
+import re
+
 import numpy as np
 import pytest
-from odd_files import WEIGHTS, WEIGHTS_IN, batch_of, optional, save, sequence, zipmap
-from onnx import numpy_helper
+from odd_files import WEIGHTS, WEIGHTS_IN, batch_of, beside, optional, plain, save, sequence, zipmap
+from onnx import TensorProto, numpy_helper
+from onnx import helper as h
 from PIL import Image
 
 from headsmith.core.errors import DamagedFileError, InputError
@@ -277,3 +280,72 @@ def test_scores_whose_first_axis_is_no_batch_are_refused(onnx_file, recipe_file,
             preprocessing=recipe_file(channel_order="rgb"),
             labels=str(tmp_path / "labels.txt"),
         )
+
+
+def outputs_without_shape(*names, nodes=()):
+    return plain(*nodes, outputs=[h.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names])
+
+
+def symbolic(**axes):
+    nodes = [h.make_node("Identity", ["f"], ["features"])]
+    return plain(
+        *nodes, outputs=[h.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in axes.items()]
+    )
+
+
+FEATURES, SCORES = h.make_node("Identity", ["f"], ["features"]), h.make_node("Identity", ["logits"], ["scores"])
+SHAPELESS = {
+    "one": (outputs_without_shape("logits"), "logits"),
+    "features too": (outputs_without_shape("features", "scores", nodes=[FEATURES, SCORES]), "scores"),
+    "free axes": (symbolic(features=["N", "D"], logits=["N", "C"]), "logits"),
+    "weights beside it": (outputs_without_shape("logits"), "logits"),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPELESS)
+def test_outputs_that_say_no_shape_are_asked_for_it(tmp_path, find, recipe_file, kind):
+    """onnx's checker refuses a graph whose outputs have no shape; onnxruntime infers and runs it."""
+    proto, output = SHAPELESS[kind]
+    if kind == "weights beside it":
+        proto.graph.initializer[0].CopyFrom(beside())
+        (tmp_path / "w.bin").write_bytes(WEIGHTS.tobytes())
+    found = find(save(proto, tmp_path / "m.onnx", None))
+    assert (found.setup.output, found.setup.batch) == (output, None)
+    np.testing.assert_allclose(open_candidate(found, threads=1).run(PIXELS).logits, LOGITS, rtol=1e-4)
+    backbone = load_backbone(f"onnx:{found.path}", preprocessing=recipe_file(**SMALL))
+    assert backbone.feature_dim == 12
+    assert file_info(found.path).graph["last_layer"]["outputs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("node", "kind", "said"),
+    [
+        (
+            h.make_node("Transpose", ["logits"], ["r"], perm=[1, 0]),
+            TensorProto.FLOAT,
+            r"outputs r FLOAT \[3,2\]; expected 3 scores",
+        ),
+        (
+            h.make_node("ArgMax", ["logits"], ["r"], keepdims=0, axis=1),
+            TensorProto.INT64,
+            r"\(of ArgMax: the number of a class",
+        ),
+        (
+            h.make_node("Reshape", ["logits", "two"], ["r"]),
+            TensorProto.FLOAT,
+            "onnxruntime cannot run 2 images of .3, 2, 2.",
+        ),
+    ],
+)
+def test_of_shapes_that_were_asked_for_those_that_do_not_fit_are_refused(tmp_path, find, node, kind, said):
+    proto = plain(node, outputs=[h.make_tensor_value_info("r", kind, None)])
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([7, 5]), "two"))
+    found = find(save(proto, tmp_path / "m.onnx", None))
+    assert isinstance(found, Failed) and re.search(said, found.error) and "\n" not in found.error
+
+
+def test_a_damaged_file_without_shapes_is_still_refused(tmp_path, find):
+    proto = outputs_without_shape("logits")
+    proto.graph.node[1].op_type = "NoSuchOperator"
+    found = find(save(proto, tmp_path / "m.onnx", None))
+    assert isinstance(found, Failed) and "not a valid ONNX file (No Op registered for NoSuchOperator" in found.error

@@ -25,6 +25,9 @@ from .source_kind import is_saved
 
 Array = np.ndarray[Any, Any]
 _ROWS = 10_000
+# What pandas and WebDataset call the columns that they add, such as __index_level_0__ and __key__.
+_MADE = re.compile("__.*__")
+_USUAL = ("label", "labels", "cls")  # the last one of WebDataset
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -36,7 +39,8 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     Raises:
         InputError: No such data set, no split called train, val or test, or columns that do not fit.
     """
-    name, found = load(source)
+    place, found = load(source)
+    name = str(source)
     divided = isinstance(found, Mapping)
     tables = _tables(found, name) if isinstance(found, Mapping) else {"train": found}
     features = next(iter(tables.values())).features
@@ -54,11 +58,11 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     samples = [
         Sample(f"{split}/{row}", index, split) for (split, row), index in zip(places, labels.tolist(), strict=True)
     ]
-    keys = {"source": name, "image_column": image, "label_column": label}
+    keys = {"source": place, "image_column": image, "label_column": label}
     sizes = cache(lambda split: _sizes(images[split]))
     roots = (
-        [Path(name)]
-        if Path(name).is_dir()
+        [Path(place)]
+        if Path(place).is_dir()
         else [Path(datasets.config.HF_CACHE_HOME), Path(HF_HUB_CACHE), Path(datasets.config.HF_DATASETS_CACHE)]
     )
     return Listing(
@@ -155,7 +159,10 @@ def _image_column(features: Any, asked: str | None, name: str) -> str:
     columns: list[str] = [column for column, kind in features.items() if _holds_images(kind)]
     if len(columns) == 1:
         return columns[0]
-    found = f"image columns {listed(columns)}" if columns else f"no image column among {listed(list(features), 20)}"
+    if columns:
+        found = f"{len(columns)} image columns ({listed(columns)}), expected one"
+        raise InputError(f"{name}: {found}; say which one with --image-column, e.g. --image-column {columns[0]}")
+    found = f"no image column among {listed(list(features), 20)}"
     raise InputError(f"{name}: has {found}; say which one with --image-column")
 
 
@@ -169,8 +176,12 @@ def _label_column(features: Any, asked: str | None, image: str, name: str) -> st
     if asked is not None:
         return plain_column(features, asked, "--label-column", name)
     named: list[str] = [column for column, kind in features.items() if isinstance(kind, datasets.ClassLabel)]
-    plain: list[str] = [column for column, kind in features.items() if column != image and _holds_labels(kind)]
-    usual = [column for column in plain if column in ("label", "labels")]
+    plain: list[str] = [
+        column
+        for column, kind in features.items()
+        if column != image and not _MADE.fullmatch(column) and _holds_labels(kind)
+    ]
+    usual = [column for column in plain if column in _USUAL]
     for columns in (named, plain, usual):
         if len(columns) == 1:
             return columns[0]

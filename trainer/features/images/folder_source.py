@@ -34,7 +34,6 @@ def list_folder(root: Path) -> Listing:
         InputError: A folder that cannot be listed, no class folders, images outside of them, a class folder without an
             image, a name that is not UTF-8 or, of a class, not one line, two folders for one class, or one for two.
     """
-    root = root.resolve()
     splits = _split_folders(root)
     folders = {split: _class_folders(root / name) for split, name in splits.items()} or {"train": _class_folders(root)}
     names = sorted({name for classes in folders.values() for name in classes})
@@ -48,8 +47,9 @@ def list_folder(root: Path) -> Listing:
         for image in _images(root, folder, walk)
     ]
     walk.tell()
-    content, size = partial(_path, root), partial(_size, root)
-    return Listing({"source": str(root)}, names, samples, bool(splits), content, size)
+    place = root.resolve()
+    content, size = partial(_path, place), partial(_size, place)
+    return Listing({"source": str(place)}, names, samples, bool(splits), content, size)
 
 
 def _path(root: Path, sample: Sample) -> Path:

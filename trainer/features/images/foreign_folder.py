@@ -20,7 +20,7 @@ from ....core.structure import structured
 from ..arrow_stream import ArrowStream
 from ..parquet_growth import checked_parquet
 from .folder_source import IMAGE_SUFFIXES
-from .tar_file import check_tar
+from .tar_file import check_same_images, check_tar
 
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 # What `datasets` calls its readers, in the order that decides between equally many files.
@@ -100,8 +100,10 @@ def data_files(folder: Path) -> tuple[str, Mapping[str, Any]]:
         raise InputError(f"{folder}: holds no data files that are read; give a folder of class folders")
     reader = max(_READERS, key=lambda name: counts[name])
     kept = {split: [file for file in files if _is_for(reader, file)] for split, files in found.items()}
-    for file in (Path(file) for files in kept.values() for file in files):
-        _check_file(file)
+    paths = [Path(file) for files in kept.values() for file in files]
+    for path in paths:
+        _check_file(path)
+    check_same_images({path: check_tar(path) for path in paths if path.suffix.lower() == ".tar"})
     # A list of its own kind, so that no letter of a name is taken for a pattern.
     return reader, {split: DataFilesList(files, found[split].origin_metadata) for split, files in kept.items() if files}
 
@@ -118,12 +120,11 @@ def _is_for(reader: str, file: str) -> bool:
 
 
 def _check_file(path: Path) -> None:
-    if path.suffix == ".parquet":
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
         _check_schema(checked_parquet(path), path)
-    elif path.suffix == ".arrow":
+    elif suffix == ".arrow":
         _check_schema(ArrowStream(path).schema, path)
-    elif path.suffix == ".tar":
-        check_tar(path)
     elif path.name in _METADATA:
         regular_file(path)
 

@@ -133,8 +133,7 @@ def open_images(
     Raises:
         InputError: Nothing usable is there; the message says what was found, what was expected and what to do.
     """
-    listing = _find(source, image_column, label_column)
-    name = listing.source["source"]
+    listing, name = _find(source, image_column, label_column), str(source)
     if not splits:
         return _held_out(listing, name)
     present = {sample.split for sample in listing.samples}

@@ -1,6 +1,8 @@
 """``.tar`` files of images and their labels, as `datasets` reads them (WebDataset)."""
 
+import re
 import tarfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ....core.errors import InputError
@@ -9,12 +11,16 @@ from .folder_source import IMAGE_SUFFIXES
 
 # Of text; other kinds are arrays and pickles, which `datasets` would decode.
 _LABELS = frozenset(".cls .cls2 .id .index .inx .json .jsn .text .txt".split())  # noqa: SIM905
+_SAMPLE = re.compile(r"(?P<key>(?:.*/|)[^.]+)[.](?P<ending>[^/]*)")  # as `datasets` divides a name
 
 _STEP = 1 << 20
 
 
-def check_tar(path: Path) -> None:
+def check_tar(path: Path) -> dict[str, str]:
     """Refuse what holds anything but images and text, more bytes than the file has, or no end after its last member.
+
+    Returns:
+        By the endings of the images of a sample, such as ``.jpg .png``, the first sample that has these.
 
     Raises:
         InputError: Such a file, or a damaged one.
@@ -39,6 +45,39 @@ def check_tar(path: Path) -> None:
     size = sum(member.size for member in members)
     if size > path.stat().st_size or any(member.issparse() for member in members):
         raise InputError(f"{path}: says to hold {size:,} bytes, more than it has; write it again without holes")
+    return _endings(member.name for member in members)
+
+
+def check_same_images(found: Mapping[Path, Mapping[str, str]]) -> None:
+    """Refuse samples whose images have other endings than those of the first: these would be columns with gaps.
+
+    Args:
+        found: What `check_tar` gave, by file.
+
+    Raises:
+        InputError: There are such samples.
+    """
+    kinds = [(endings, path, sample) for path, samples in found.items() for endings, sample in samples.items()]
+    for endings, path, sample in kinds[1:]:
+        expected, first, other = kinds[0]
+        if endings != expected:
+            where = "" if path == first else f" in {first.name}"
+            raise InputError(
+                f"{path}: sample {sample!r} has {endings or 'no image'}, but {other!r}{where} has "
+                f"{expected or 'no image'}, expected images of the same endings in every sample; write it again"
+            )
+
+
+def _endings(names: Iterable[str]) -> dict[str, str]:
+    samples: dict[str, set[str]] = {}
+    for name in names:
+        if divided := _SAMPLE.fullmatch(name):
+            ends = samples.setdefault(divided["key"], set())
+            ends.update({f".{divided['ending']}"} if Path(name).suffix.lower() in IMAGE_SUFFIXES else ())
+    found: dict[str, str] = {}
+    for key, ends in samples.items():
+        found.setdefault(" ".join(sorted(ends)), key)
+    return found
 
 
 def _ends(path: Path, place: int) -> bool:

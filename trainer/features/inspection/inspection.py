@@ -9,6 +9,7 @@ import numpy as np
 
 from ....core.arguments import typed
 from ..columns import Columns, read_columns
+from ..copies import whole_classes
 from ..feature_set import FeatureSet
 from ..manifest import read_manifest
 from .checksums import as_written
@@ -58,6 +59,13 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
         empty_classes=[name for name in class_names if not any(one.histogram[name] for one in reports.values())],
         leaked_ids=Found(len(shared), [], shared[: Found.MOST]),
         leaked_rows={split: Found.of(mark, columns[split]) for split, mark in leaked.items() if mark.any()},
+        leaked_classes={
+            split: {
+                class_names[label]: rows for label, rows in whole_classes(columns[split].labels, mark, len(class_names))
+            }
+            for split, mark in leaked.items()
+            if mark.any()
+        },
         unanswered=unanswered(columns, class_names),
         neighbours=near.get("val", near.get("test")),
         problems=[],

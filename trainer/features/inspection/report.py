@@ -57,6 +57,7 @@ class Inspection:
         empty_classes: Classes without a row.
         leaked_ids: Ids in more than one split.
         leaked_rows: By split, rows that are so equal to one of an earlier split.
+        leaked_classes: By split with such rows, the classes all of whose rows are so, and how many rows these are.
         unanswered: By split, rows of classes that have no training row.
         neighbours: Of val, or of test where val has none; see `SplitReport`.
         problems: What would spoil a training or its measurement.
@@ -73,6 +74,7 @@ class Inspection:
     empty_classes: list[str]
     leaked_ids: Found
     leaked_rows: dict[str, Found]
+    leaked_classes: dict[str, dict[str, int]]
     unanswered: dict[str, Unanswered]
     neighbours: Neighbours | None
     problems: list[str]

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..columns import Columns
 from ..consistency import contradictions
-from ..copies import ACROSS, WITHIN
+from ..copies import ACROSS, WITHIN, all_of
 from ..feature_set import rows_sha256
 from ..images.samples import listed
 from ..manifest import MANIFEST
@@ -39,7 +39,8 @@ def judge(
         problems.append(f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}")
     for split, rows in found.leaked_rows.items():
         share = rows.count / found.splits[split].rows
-        text = f"{split}: {rows.count} rows ({share:.2%}) are equal to rows of an earlier split: {rows}"
+        whole = all_of(list(found.leaked_classes[split].items()))
+        text = f"{split}: {rows.count} rows ({share:.2%}) are equal to rows of an earlier split{whole}: {rows}"
         (problems if share > SPOILT_SHARE else warnings).append(text)
     for split, lost in found.unanswered.items():
         (problems if lost.share > SPOILT_SHARE else warnings).append(f"{split}: {lost}")

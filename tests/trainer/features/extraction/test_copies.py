@@ -226,6 +226,10 @@ def test_where_copies_cannot_be_kept_together_they_are_told(
     found = run(twelve, tmp_path / "set", tiny_backbone)
     assert tuple(found.manifest["splits"].values()) == rows
     assert found.manifest["copies"]["across"].keys() == told
+    for split in told:  # each class has one picture, so all that is held out of it was seen in training
+        assert found.manifest["copies"]["across"][split]["classes"] == [["a", 1], ["b", 1]]
+        (line,) = [text for text in found.manifest["warnings"] if text.startswith(f"{split}: 2 of 2 images are copies")]
+        assert ", among them all of 'a' (1), 'b' (1), so accuracies may be too high" in line
     assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == splits_of(found)
 
 
@@ -282,3 +286,31 @@ def test_sets_without_hashes_still_open(doubled, tiny_backbone, tmp_path):
     (found.path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="val: the hashes of the pictures are not those that were written"):
         FeatureSet.load(found.path)
+
+
+@pytest.mark.parametrize(("held", "named"), [({"a": 2}, [["a", 2]]), ({"a": 1}, [["a", 1]]), ({"b": 2, "a": 2}, None)])
+def test_a_class_whose_held_out_pictures_were_all_seen_is_named(tmp_path, tiny_backbone, held, named):
+    """Its accuracy says nothing. Of the last one a picture is new in each class, so that none is named."""
+    root = tmp_path / "divided"
+    for number, (split, name) in enumerate((split, name) for split in ("train", "val", "test") for name in "ab"):
+        (root / split / name).mkdir(parents=True)
+        for place in range(4 if split == "train" else 2):
+            draw(10 * number + place).save(root / split / name / f"{place}.png")
+    for name, count in held.items():
+        shutil.rmtree(root / "test" / name)
+        (root / "test" / name).mkdir()
+        for place in range(count):
+            shutil.copyfile(root / "train" / name / f"{place}.png", root / "test" / name / f"seen{place}.png")
+        if named is None:
+            draw(1000 + ord(name)).save(root / "test" / name / "new.png")
+    found = run(root, tmp_path / "set", tiny_backbone)
+    assert found.manifest["copies"]["across"]["test"]["classes"] == (named or [])
+    inspected = inspect_features(found.path)
+    assert inspected.leaked_classes == {"test": dict(named or [])}
+    head = train(found, out=tmp_path / "run", epochs=1, device="cpu")
+    told = [*found.manifest["warnings"], *inspected.problems, *head.record["doubts"]]
+    whole = [text for text in told if ", among them all of " in text]
+    if named is None:
+        assert whole == []
+    else:
+        assert len(whole) == 3 and all(f"among them all of 'a' ({named[0][1]})" in text for text in whole)

@@ -4,6 +4,8 @@ from collections import Counter
 
 import datasets
 import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -120,7 +122,11 @@ def test_damaged_and_missing_images_are_found_when_read(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "asked", "message"),
     [
-        ({"back": (datasets.Image(), [None] * 6)}, {}, "image columns image, back; say which one with `image_column`"),
+        (
+            {"back": (datasets.Image(), [None] * 6)},
+            {},
+            r"2 image columns \(image, back\), expected one; say which one with `image_column`, e.g. .* image$",
+        ),
         ({"kind": (NAMED, [0] * 6)}, {}, "may be labels: label, kind; say which one with `label_column`"),
         ({}, {"label_column": "lable"}, "`label_column` lable is not there; its columns are image, label"),
         ({}, {"image_column": "photo"}, "`image_column` photo is not there; its columns are image, label"),
@@ -213,3 +219,12 @@ def test_pixels_survive_the_way_through_datasets(tmp_path):
     kind = datasets.Features({"image": datasets.Image(), "label": NAMED})
     datasets.Dataset.from_dict(rows, features=kind).save_to_disk(tmp_path / "set")
     assert np.array_equal(np.asarray(open_images(tmp_path / "set").read(0)), photo)
+
+
+def test_the_index_that_pandas_writes_is_no_label(tmp_path):
+    pictures = [{"bytes": png(colour)["bytes"], "path": f"{colour}.png"} for colour in ("red", "blue")]
+    rows = pd.DataFrame({"image": pictures * 3, "kind": ["a", "b"] * 3}, index=[3, 1, 4, 5, 9, 2])
+    (tmp_path / "set").mkdir()
+    rows.to_parquet(tmp_path / "set" / "test.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "set" / "test.parquet").names
+    assert open_images(tmp_path / "set", splits=False).source["label_column"] == "kind"

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import tarfile
 import warnings
@@ -262,8 +263,66 @@ def test_a_tar_of_images_and_labels(tmp_path):
     (tmp_path / "shop").mkdir()
     members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"01"[row % 2 :][:1]))]
     archive(tmp_path / "shop" / "test.tar", *members)
-    found = open_images(tmp_path / "shop", label_column="cls", splits=False)
+    found = open_images(tmp_path / "shop", splits=False)
+    assert found.source["label_column"] == "cls"  # not __key__ and __url__, which the reader adds
     assert len(found) == 6 and found.read(0).size == (8, 8)
+
+
+def samples(*endings):
+    """A sample for each of them, with a label and an image of that ending, or several."""
+    images = [(f"{row}.{end}", PNG) for row, kinds in enumerate(endings) for end in kinds.split()]
+    return sorted(images + [(f"{row}.cls", b"01"[row % 2 :][:1]) for row in range(len(endings))])
+
+
+@pytest.mark.parametrize(
+    ("pair", "taken"),
+    [(("jpg", "png"), "jpg"), (("jpg", "thumb.png"), "thumb.png"), (("left.PNG", "right.PNG"), "right.PNG")],
+)
+def test_a_tar_of_two_images_a_sample(tmp_path, pair, taken):
+    (tmp_path / "shop").mkdir()
+    archive(tmp_path / "shop" / "test.tar", *samples(*[" ".join(pair)] * 6))
+    first = re.escape(pair[0])
+    with pytest.raises(
+        InputError, match=rf"shop: 2 image columns \({re.escape(', '.join(pair))}\), .*`image_column` {first}$"
+    ):
+        open_images(tmp_path / "shop", splits=False)
+    found = open_images(tmp_path / "shop", image_column=taken, splits=False)
+    assert found.source["image_column"] == taken and found.read(0).size == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("endings", "said"),
+    [
+        (["jpg", "png"] * 3, "sample '1' has .png, but '0' has .jpg, expected images of the same endings"),
+        (["jpg"] * 7 + ["png"], "sample '7' has .png, but '0' has .jpg"),
+        (["jpg png", "png"] * 3, "sample '1' has .png, but '0' has .jpg .png"),
+        (["jpg", ""] * 3, "sample '1' has no image, but '0' has .jpg"),
+        (["jpg", "JPG"] * 3, "sample '1' has .JPG, but '0' has .jpg"),
+    ],
+)
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_tar_whose_samples_have_other_images(tmp_path, endings, said, files):
+    """They would be columns with gaps; also where they stand in another file, or after the five that are looked at."""
+    (tmp_path / "shop").mkdir()
+    members = samples(*endings)
+    if files == 1:
+        archive(tmp_path / "shop" / "test.tar", *members)
+    else:
+        first = endings.index(endings[0])
+        alike = [row for row, kind in enumerate(endings) if kind == endings[first]]
+        for name, chosen in (("test-0.TAR", True), ("test-1.tar", False)):
+            rows = [one for one in members if (int(one[0].partition(".")[0]) in alike) == chosen]
+            archive(tmp_path / "shop" / name, *rows)
+        said = said.replace("'0' has", "'0' in test-0.TAR has")
+    refused(tmp_path / "shop", re.escape(said))
+
+
+@pytest.mark.parametrize("name", ["test.TAR", "test.Tar"])
+def test_a_file_whose_suffix_is_in_capitals_is_checked_too(tmp_path, name):
+    (tmp_path / "shop").mkdir()
+    archive(tmp_path / "shop" / name, ("0.png", PNG), ("0.npy", b"x"))
+    with pytest.raises(InputError, match=r"holds '0\.npy', expected images and labels"):
+        open_images(tmp_path / "shop", image_column="png", splits=False)
 
 
 @pytest.mark.parametrize(
