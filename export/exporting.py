@@ -9,7 +9,7 @@ from ..core.arguments import typed
 from ..core.errors import InputError
 from ..core.files import new_folder, write_json
 from ..models.backbone import backbone_from_record
-from ..models.preprocessing import Preprocessing
+from ..models.backbone_record import BackboneRecord
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
@@ -166,13 +166,13 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
 
 
 def _metadata(run: Run, options: ExportOptions) -> Metadata:
-    backbone = run.record["backbone"]
+    backbone = None if run.record["backbone"] is None else BackboneRecord.of(run.record["backbone"])
     labels = check_labels(run.class_names, run.head.num_classes, str(run.path))
     return Metadata(
         labels=labels,
         descriptions=describe(labels),
         input_format=FEATURES if options.head_only else options.input_format,
-        preprocessing=backbone and Preprocessing.from_dict(backbone["preprocessing"]),
+        preprocessing=None if backbone is None else backbone.preprocessing,
         backbone=identity(backbone, run.head.in_features),
         feature_set=run.record["features"]["fingerprint"],
         head=run.head.kind,
@@ -188,7 +188,7 @@ def _calibration(run: Run, inputs: RunInputs) -> Calibration:
 
 
 def _classifier(run: Run, calibration: Calibration | None, options: ExportOptions) -> Classifier:
-    backbone = None if options.head_only else backbone_from_record(run.record["backbone"])
+    backbone = None if options.head_only else backbone_from_record(BackboneRecord.of(run.record["backbone"]))
     head = TemperatureScaled(run.head, calibration.temperature) if calibration else run.head
     return Classifier(head, backbone, options.input_format, resize=options.resize, probabilities=options.probabilities)
 

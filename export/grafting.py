@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..core.arguments import typed
 from ..core.errors import InputError
+from ..core.records import to_json
 from ..models.backbone import ONNX, load_backbone
+from ..models.backbone_record import BackboneRecord
 from ..models.preprocessing import Preprocessing
 from ..trainer.run import Run
 from .bundle.bundle import Bundle
@@ -55,22 +56,22 @@ def graft(
     run = head if isinstance(head, Run) else Run.load(head)
     backbone = _backbone(Path(file), run, preprocessing, layer)
     options = ExportOptions(input_format=input_format, opset=opset, data=data, overwrite=overwrite)
-    return export(replace(run, record=run.record | {"backbone": backbone}), Path(out), options)
+    return export(replace(run, record=run.record | {"backbone": to_json(backbone)}), Path(out), options)
 
 
 def _backbone(
     file: Path, run: Run, preprocessing: str | Path | Preprocessing | None, layer: str | None
-) -> dict[str, Any]:
+) -> BackboneRecord:
     """The record of the file as a backbone; export checks that it is the one of the features."""
-    known: dict[str, Any] | None = run.record["backbone"]
-    if known is None:
+    if run.record["backbone"] is None:
         return load_backbone(f"{ONNX}{file}", preprocessing=preprocessing, layer=layer).record()
-    if "file" not in known:
+    known = BackboneRecord.of(run.record["backbone"])
+    if known.file is None:
         raise InputError(
-            f"{run.path}: its head was trained on features of {known['spec']}, not of an ONNX file; extract with "
+            f"{run.path}: its head was trained on features of {known.spec}, not of an ONNX file; extract with "
             f"--backbone {ONNX}{file.name} and train again"
         )
     for flag, value in (("--preprocessing", preprocessing), ("--layer", layer)):
         if value is not None:
             raise InputError(f"{flag}: {value} found, but {run.path} says it itself; leave it out")
-    return known | {"file": str(file)}
+    return replace(known, file=str(file))

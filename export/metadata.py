@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 import numpy as np
 from PIL import Image
@@ -11,7 +11,9 @@ from PIL import Image
 from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.json_text import parse_json
+from ..core.records import to_json
 from ..core.structure import structured
+from ..models.backbone_record import BackboneRecord
 from ..models.preprocessing import Preprocessing
 from ..version import __version__
 from .labels import check_labels, describe
@@ -35,22 +37,24 @@ KEYS = (
 )
 
 
-class Backbone(TypedDict):
+@dataclass(frozen=True)
+class BackboneIdentity:
     """What identifies a backbone anywhere; ``None`` for what nobody knows."""
 
     spec: str | None
     tap: str | None
-    feature_dim: int
+    feature_dim: int | None
     weights_sha256: str | None
 
 
-def identity(record: dict[str, Any] | None, feature_dim: int) -> dict[str, Any]:
+def identity(record: BackboneRecord | None, feature_dim: int) -> BackboneIdentity:
     """What of a backbone's record identifies it anywhere; paths of the machine that made it stay behind.
 
     Of a backbone that nobody knows (imported features) it is D, and ``None`` for the rest.
     """
-    known = record or {"feature_dim": feature_dim}
-    return {key: known.get(key) for key in ("spec", "tap", "feature_dim", "weights_sha256")}
+    if record is None:
+        return BackboneIdentity(None, None, feature_dim, None)
+    return BackboneIdentity(record.spec, record.tap, record.feature_dim, record.weights_sha256)
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Metadata:
     labels: tuple[str, ...]
     input_format: str
     preprocessing: Preprocessing | None
-    backbone: dict[str, Any]
+    backbone: BackboneIdentity
     feature_set: str
     head: str = "linear"
     resize: bool = False
@@ -148,7 +152,7 @@ class Metadata:
         return {
             "labels_sha256": self.labels_sha256,
             "preprocessing_sha256": self.preprocessing_sha256,
-            "backbone_weights_sha256": str(self.backbone["weights_sha256"] or ""),
+            "backbone_weights_sha256": self.backbone.weights_sha256 or "",
         }
 
     def to_strings(self) -> dict[str, str]:
@@ -160,8 +164,8 @@ class Metadata:
             self.input_format,
             json.dumps(self.preprocessing and self.preprocessing.to_dict()),
             self.preprocessing_sha256,
-            json.dumps(self.backbone, ensure_ascii=False),
-            str(self.backbone["weights_sha256"] or ""),
+            json.dumps(to_json(self.backbone), ensure_ascii=False),
+            self.backbone.weights_sha256 or "",
             self.feature_set,
             self.head,
             json.dumps(self.descriptions or describe(self.labels), ensure_ascii=False),
@@ -192,7 +196,9 @@ class Metadata:
                 labels=structured(parse_json(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
                 input_format=values["input_format"],
                 preprocessing=None if recipe is None else Preprocessing.from_dict(recipe),
-                backbone=dict(structured(parse_json(values["backbone"]), Backbone, f"{where}: backbone", advice=AGAIN)),
+                backbone=structured(
+                    parse_json(values["backbone"]), BackboneIdentity, f"{where}: backbone", advice=AGAIN
+                ),
                 feature_set=values["feature_set"],
                 head=values.get("head") or "linear",  # the only kind that the first files knew
                 resize=values.get("resize") == "True",

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from ..core.arguments import typed
 from ..core.errors import InputError, near
 from ..core.files import sha256_file
-from ..core.structure import structured
-from .backbone_record import BackboneRecord
+from .backbone_record import BackboneRecord, BackboneRequest
 from .normalize import Normalize
 from .preprocessing import Preprocessing
 
@@ -38,7 +37,7 @@ class Backbone(nn.Module):
         source: Where it comes from, its own classifier included.
     """
 
-    def __init__(self, source: "Source", request: dict[str, Any]) -> None:
+    def __init__(self, source: "Source", request: BackboneRequest) -> None:
         super().__init__()
         self.source = source
         self.network = source.network.eval().requires_grad_(False)
@@ -59,16 +58,16 @@ class Backbone(nn.Module):
         """A backbone is frozen: it stays in evaluation mode whatever is asked."""
         return super().train(False)
 
-    def record(self) -> dict[str, Any]:
-        """What identifies this backbone, as JSON values: enough to rebuild it and to see that it is the same."""
-        return {
-            **self.request,
-            "tap": self.tap,
-            "feature_dim": self.feature_dim,
-            "weights_sha256": self.weights_sha256,
-            "preprocessing": self.preprocessing.to_dict(),
-            "probe": [round(float(value), 6) for value in self.probe[:16]],
-        }
+    def record(self) -> BackboneRecord:
+        """What identifies this backbone: enough to rebuild it and to see that it is the same."""
+        return BackboneRecord(
+            **vars(self.request),
+            tap=self.tap,
+            feature_dim=self.feature_dim,
+            weights_sha256=self.weights_sha256,
+            preprocessing=self.preprocessing,
+            probe=tuple(round(float(value), 6) for value in self.probe[:16]),
+        )
 
     def pattern(self) -> Tensor:
         """A fixed normalised image, as a batch of one: two builds that differ anywhere that matters differ on it."""
@@ -87,11 +86,11 @@ class Backbone(nn.Module):
             features: Tensor = self(self.pattern())
         except (RuntimeError, AssertionError) as error:
             raise InputError(
-                f"--backbone {self.request['spec']}: does not take images of {height} x {width} pixels "
+                f"--backbone {self.request.spec}: does not take images of {height} x {width} pixels "
                 f"({first_line(error)}); choose another --image-size"
             ) from None
         if features.ndim != 2:
-            raise InputError(f"{self.request['spec']}: features of shape {tuple(features.shape)}, expected (N, D)")
+            raise InputError(f"{self.request.spec}: features of shape {tuple(features.shape)}, expected (N, D)")
         return features[0]
 
 
@@ -138,11 +137,6 @@ def load_backbone(
         known = "lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE"
         raise InputError(f"--backbone {spec}: expected {known}{near(library, ('lite0', *LIBRARIES))}")
     path = None if checkpoint is None else Path(checkpoint)
-    request = {
-        "spec": spec,
-        "checkpoint": None if path is None else str(path),
-        "image_size": image_size,
-    }
     if spec.startswith(ONNX):
         for flag, given in (("--checkpoint", checkpoint), ("--image-size", image_size)):
             if given is not None:
@@ -150,43 +144,51 @@ def load_backbone(
         from .onnx_backbone import onnx_source
 
         file = Path(spec.removeprefix(ONNX))
-        request |= {"spec": f"{ONNX}{file.name}", "file": str(file), "layer": layer, "drop_background": drop_background}
+        request = BackboneRequest(
+            spec=f"{ONNX}{file.name}", file=str(file), layer=layer, drop_background=drop_background
+        )
         return Backbone(onnx_source(file, preprocessing, layer, drop_background), request)
     for flag, value in (("--preprocessing", preprocessing), ("--layer", layer), ("--drop-background", drop_background)):
         if value:
             raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
     from .sources import find_source
 
-    if path is not None:
-        if not path.is_file():
-            raise InputError(f"--checkpoint {path}: no such file")
-        request["checkpoint_sha256"] = sha256_file(path)
+    if path is not None and not path.is_file():
+        raise InputError(f"--checkpoint {path}: no such file")
+    request = BackboneRequest(
+        spec=spec,
+        checkpoint=None if path is None else str(path),
+        image_size=image_size,
+        checkpoint_sha256=None if path is None else sha256_file(path),
+    )
     return Backbone(find_source(spec, path, image_size, whole=whole), request)
 
 
-def backbone_from_record(record: dict[str, Any]) -> Backbone:
+def backbone_from_record(record: BackboneRecord) -> Backbone:
     """Rebuild the backbone of a feature set and prove that it is the same.
 
     Raises:
         InputError: Its weights or its answer to a fixed probe differ from the record.
     """
-    structured(record, BackboneRecord, "backbone", advice="extract the features again")
-    if "file" in record:
-        recipe = Preprocessing.from_dict(record["preprocessing"])
-        own = {"preprocessing": recipe, "layer": record["layer"], "drop_background": record["drop_background"]}
-        backbone = load_backbone(ONNX + record["file"], **own)
-    else:
-        backbone = load_backbone(record["spec"], checkpoint=record["checkpoint"], image_size=record["image_size"])
-    if backbone.weights_sha256 != record["weights_sha256"]:
-        raise InputError(
-            f"backbone {record['spec']}: weights {backbone.weights_sha256[:12]}, the features were made with "
-            f"{record['weights_sha256'][:12]}; bring those weights back or extract again"
+    if record.file is not None:
+        backbone = load_backbone(
+            ONNX + record.file,
+            preprocessing=record.preprocessing,
+            layer=record.layer,
+            drop_background=bool(record.drop_background),
         )
-    probe = torch.tensor(record["probe"])
+    else:
+        backbone = load_backbone(record.spec, checkpoint=record.checkpoint, image_size=record.image_size)
+    if backbone.weights_sha256 != record.weights_sha256:
+        raise InputError(
+            f"backbone {record.spec}: weights {backbone.weights_sha256[:12]}, the features were made with "
+            f"{record.weights_sha256[:12]}; bring those weights back or extract again"
+        )
+    probe = torch.tensor(record.probe)
     difference = float((backbone.probe[: len(probe)] - probe).abs().max())
     if not difference <= PROBE_TOLERANCE * max(1.0, float(probe.abs().max())):
         raise InputError(
-            f"backbone {record['spec']}: its answer to the probe differs by {difference:.2g} from the feature set's "
+            f"backbone {record.spec}: its answer to the probe differs by {difference:.2g} from the feature set's "
             "(another version of the library, tap or preprocessing); extract again"
         )
     return backbone

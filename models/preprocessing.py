@@ -1,7 +1,7 @@
 """The recipe from a decoded image to what a backbone sees: resize and crop here, with PIL alone."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
+from ..core.records import OPTIONAL, to_json
 from ..core.structure import structured
 from .images import MOST_PIXELS, UnreadableImage, flatten
 
@@ -50,7 +51,7 @@ class Preprocessing:
     antialias: bool = True
     channel_order: str = "rgb"
     layout: str = "nchw"
-    background: tuple[int, int, int] | None = WHITE
+    background: tuple[int, int, int] | None = field(default=WHITE, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         if self.resize_mode not in RESIZE_MODES:
@@ -127,9 +128,7 @@ class Preprocessing:
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as JSON values."""
-        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        if self.background is None:
-            del values["background"]
+        values: dict[str, Any] = to_json(self)
         return values
 
     @classmethod
@@ -139,8 +138,8 @@ class Preprocessing:
         Raises:
             InputError: A key is missing, unknown, or holds a value of another kind.
         """
-        found = {"background": None} | values if isinstance(values, dict) else values
-        return structured(found, cls, "preprocessing", advice="a recipe is never guessed: make the file anew")
+        advice = "a recipe is never guessed: make the file anew"
+        return structured(upgraded_recipe(values), cls, "preprocessing", advice=advice)
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Self:
@@ -183,6 +182,11 @@ class Preprocessing:
             mean=tuple(preset.mean),
             std=tuple(preset.std),
         )
+
+
+def upgraded_recipe(values: Any) -> Any:
+    """The JSON values of a recipe as this version has them, whatever version wrote them."""
+    return {"background": None} | values if isinstance(values, dict) else values
 
 
 def _middle(size: int, crop: int) -> int:

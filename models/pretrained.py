@@ -30,7 +30,7 @@ def backbone_classifier(backbone: Backbone) -> Pretrained:
     Raises:
         InputError: The network has none, or it is not one affine function of the features.
     """
-    layer, spec = backbone.source.classifier, backbone.request["spec"]
+    layer, spec = backbone.source.classifier, backbone.request.spec
     if not isinstance(layer, nn.Linear) or layer.in_features != backbone.feature_dim:
         raise InputError(
             f"backbone {spec}: its own classifier is a {type(layer).__name__}, expected one Linear layer on its "

@@ -96,9 +96,10 @@ def _from_backbone(
             f"--start: {start} found, but the feature set does not say which backbone it is from; use zeros"
         )
     from ..models.backbone import backbone_from_record
+    from ..models.backbone_record import BackboneRecord
     from ..models.pretrained import backbone_classifier
 
-    own = backbone_classifier(backbone_from_record(dict(backbone)))
+    own = backbone_classifier(backbone_from_record(BackboneRecord.of(backbone)))
     found = _by_name(class_names, own) if start == BACKBONE else _in_order(class_names, own)
     weight, bias = own.weight.new_zeros(len(found), own.weight.shape[1]), own.bias.new_zeros(len(found))
     rows = [row for row, output in enumerate(found) if output is not None]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...export.formats.session_runner import SessionRunner
-from ...export.metadata import Metadata
+from ...export.metadata import BackboneIdentity, Metadata
 from ...export.runtime import TOP_K, Array, Model, Outputs
 from ...models.onnx_session import session_settings
 from ...models.preprocessing import Preprocessing
@@ -126,7 +126,5 @@ def best(logits: Array) -> Outputs:
 
 def _metadata(candidate: Candidate) -> Metadata:
     """What the file would say, were it ours."""
-    identity: dict[str, Any] = {"spec": candidate.source, "tap": None, "feature_dim": None}
-    return Metadata(
-        candidate.labels, "float-nchw", candidate.preprocessing, identity | {"weights_sha256": None}, "", version=""
-    )
+    unknown = BackboneIdentity(candidate.source, None, None, None)
+    return Metadata(candidate.labels, "float-nchw", candidate.preprocessing, unknown, "", version="")

@@ -89,7 +89,7 @@ def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
 
 
 def _backbone(metadata: Metadata) -> str:
-    spec = metadata.backbone["spec"]
+    spec = metadata.backbone.spec
     return f"a frozen `{spec}` backbone" if spec else "a backbone that was not named (the features were imported)"
 
 
@@ -119,7 +119,7 @@ def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str,
     notes += [DECODER_WARNING] if metadata.encoded else []
     warning = "".join(f"\n\n{note}" for note in notes)
     if metadata.head_only:
-        takes = f"Input `features`: float32 `(N, {metadata.backbone['feature_dim']})`, as the backbone gives them."
+        takes = f"Input `features`: float32 `(N, {metadata.backbone.feature_dim})`, as the backbone gives them."
         code = f"\n\n```python\n{FEATURES_CODE}\n```" if "model.onnx" in proofs else ""
     else:
         takes = f"Input `pixel_values`: {_pixels(metadata)}; scale, mean and standard deviation are inside the file."
@@ -231,7 +231,7 @@ def _resize(found: Mapping[str, Any]) -> str:
 def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
     test = manifest["results"]["test"]
     top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
-    weights = metadata.backbone["weights_sha256"]
+    weights = metadata.backbone.weights_sha256
     backbone = (
         f"- backbone weights: sha256 `{weights}`\n- preprocessing: sha256 `{metadata.preprocessing_sha256}`\n"
         if weights

@@ -60,7 +60,7 @@ def check_timm(classifier: Classifier, metadata: Metadata) -> None:
 def _network(classifier: Classifier, metadata: Metadata) -> Any:
     """A copy of the backbone's network with the head as its classifier."""
     backbone = classifier.backbone
-    spec = metadata.backbone["spec"] if backbone else "a head alone"
+    spec = metadata.backbone.spec if backbone else "a head alone"
     if backbone is None or not hasattr(backbone.network, "reset_classifier"):
         raise InputError(f"--format timm: {spec} found, expected a classifier on lite0 or timm:NAME; use --format onnx")
     if not isinstance(classifier.head, Linear):

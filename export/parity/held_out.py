@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...core.errors import InputError, near
-from ...models.preprocessing import Preprocessing
-from ..metadata import Metadata, identity
+from ...models.backbone_record import BackboneRecord
+from ..metadata import BackboneIdentity, Metadata, identity
 from ..origin import is_source
 from ..runtime import Array
 
@@ -222,7 +222,9 @@ def same_source(data: str | Path, origin: Mapping[str, Any], columns: dict[str, 
         return found
     if len(found.split("test")) < origin["results"]["test"]["n"]:
         return None  # spares hashing the images
-    parts = request_parts(origin["backbone"], images.fingerprint, images.split_rule, features["dtype"])
+    parts = request_parts(
+        BackboneRecord.of(origin["backbone"]), images.fingerprint, images.split_rule, features["dtype"]
+    )
     return found if same_images(parts, features["fingerprint"]) else None
 
 
@@ -254,9 +256,10 @@ def held_out_features(
         features = data if isinstance(data, FeatureSet) else FeatureSet.load(data)
     except InputError as error:
         raise InputError(f"a head alone takes features, not images: {error}") from None
-    backbone, expected = features.manifest["backbone"], metadata.backbone
+    values, expected = features.manifest["backbone"], metadata.backbone
+    backbone = None if values is None else BackboneRecord.of(values)
     found = identity(backbone, features.feature_dim)
-    recipe = Preprocessing.from_dict(backbone["preprocessing"]).digest if backbone else ""
+    recipe = backbone.preprocessing.digest if backbone else ""
     if found != expected or recipe != metadata.preprocessing_sha256:
         raise InputError(
             f"{features.path}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; "
@@ -268,10 +271,10 @@ def held_out_features(
     return held_out
 
 
-def _brief(backbone: dict[str, Any]) -> str:
-    if backbone["spec"] is None:
-        return f"an unknown backbone (D = {backbone['feature_dim']})"
-    return f"{backbone['spec']} (weights {backbone['weights_sha256'][:12]}, {backbone['tap']})"
+def _brief(backbone: BackboneIdentity) -> str:
+    if backbone.spec is None:
+        return f"an unknown backbone (D = {backbone.feature_dim})"
+    return f"{backbone.spec} (weights {(backbone.weights_sha256 or '')[:12]}, {backbone.tap})"
 
 
 def match_classes(names: Sequence[str], labels: Sequence[str], where: str) -> Array:

@@ -46,7 +46,7 @@ def check_stated(manifest: Mapping[str, Any], model: Model, inputs: Array, found
         "input.shape": input_shape(model.metadata, declared.shape[1:]),
         "head.kind": model.metadata.head,
         "labels_sha256": model.metadata.labels_sha256,
-        "backbone.weights_sha256": model.metadata.backbone["weights_sha256"],
+        "backbone.weights_sha256": model.metadata.backbone.weights_sha256,
         "features.fingerprint": model.metadata.feature_set,
     }
     for field, expected in own.items():

@@ -13,12 +13,16 @@ from .files import read_json, write_json
 from .structure import structured
 
 T = TypeVar("T")
+# Metadata of a field that has no key in the file where it is ``None``.
+OPTIONAL = {"optional": True}
 
 
 def to_json(value: Any) -> Any:
     """A dataclass as JSON values; what is not finite, which JSON does not know, as ``nan``, ``inf`` and ``-inf``."""
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        found = {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        left_out = {field.name for field in fields(value) if "optional" in field.metadata and found[field.name] is None}
+        return {name: one for name, one in found.items() if name not in left_out}
     if isinstance(value, Mapping):
         return {str(key): to_json(one) for key, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -17,6 +17,7 @@ from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
 from headsmith.models import Linear, backbone_from_record
+from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.heads import save_head
 from headsmith.trainer import Run
 
@@ -51,7 +52,7 @@ def test_manifest(tiny_run, tiny_bundle):
     assert manifest["training"]["loss"] == "softmax"
     assert manifest["features"]["fingerprint"] == tiny_run.record["features"]["fingerprint"]
     assert manifest["input"]["shape"] == ["batch", 3, 32, 32]
-    network = backbone_from_record(tiny_run.record["backbone"])
+    network = backbone_from_record(BackboneRecord.of(tiny_run.record["backbone"]))
     assert manifest["parameters"] == sum(p.numel() for p in network.parameters()) + 96 * 6 + 6
     assert manifest["accuracy"]["model.onnx"]["top1"]["n"] == 12
     assert tiny_bundle.preprocessing.digest == manifest["preprocessing_sha256"]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from headsmith.core.errors import InputError
+from headsmith.core.records import to_json
 from headsmith.export.metadata import Metadata, identity
 
 ABOUT = Metadata(("a", "b"), "features", None, identity(None, 8), "feature set")
@@ -22,7 +23,7 @@ def test_it_comes_back():
         ("labels", '{"a": 1}', "expected a list"),
         ("backbone", "3", "x.ts: backbone: expected an object"),
         ("backbone", json.dumps({"spec": None, "tap": None, "feature_dim": 8}), "weights_sha256: missing"),
-        ("backbone", json.dumps(identity(None, 8) | {"spec": [1]}), "spec: found a list, expected text"),
+        ("backbone", json.dumps(to_json(identity(None, 8)) | {"spec": [1]}), "spec: found a list, expected text"),
         ("backbone", "9" * 5000, "incomplete or damaged"),
         ("backbone", "[" * 100_000, "incomplete or damaged"),
         ("preprocessing", "[" * 100_000, "incomplete or damaged"),

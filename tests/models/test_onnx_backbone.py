@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -11,6 +12,7 @@ import torch
 
 from headsmith.core.errors import InputError, ProviderError
 from headsmith.models import Linear, Normalize, Preprocessing, backbone_classifier, backbone_from_record, load_backbone
+from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.onnx_backbone import layout_of
 from headsmith.models.recipe_file import read_recipe
 
@@ -64,16 +66,16 @@ def weights_of(path):
 
 def test_a_record_builds_it_again_wherever_the_file_is(zoo, recipe_file, tmp_path):
     record = load(zoo, recipe_file()).record()
-    assert record["spec"] == "onnx:zoo.onnx"
-    moved = record | {"file": str(shutil.copy(zoo, tmp_path / "moved.onnx"))}
+    assert record.spec == "onnx:zoo.onnx"
+    moved = replace(record, file=str(shutil.copy(zoo, tmp_path / "moved.onnx")))
     again = backbone_from_record(moved)
-    assert again.weights_sha256 == record["weights_sha256"]
-    assert again.preprocessing.to_dict() == record["preprocessing"]
+    assert again.weights_sha256 == record.weights_sha256
+    assert again.preprocessing == record.preprocessing
 
 
 def test_a_record_refuses_other_weights(zoo, onnx_file, recipe_file):
     other = onnx_file(classifier(), **WEIGHTS | {"k": np.ones((4, 3, 1, 1), np.float32)})
-    record = load(zoo, recipe_file()).record() | {"file": str(other)}
+    record = replace(load(zoo, recipe_file()).record(), file=str(other))
     with pytest.raises(InputError, match=r"onnx:zoo.onnx: weights .*, the features were made with"):
         backbone_from_record(record)
 
@@ -191,7 +193,7 @@ def test_a_background_class_is_dropped(onnx_file, recipe_file):
 def test_an_exported_file_is_a_backbone_without_a_recipe(tiny_bundle, tiny_run):
     """Normalisation is inside; what is left is the head that was trained, with its labels."""
     backbone = load_backbone(f"onnx:{tiny_bundle.path / 'model.onnx'}")
-    original = backbone_from_record(tiny_run.record["backbone"])
+    original = backbone_from_record(BackboneRecord.of(tiny_run.record["backbone"]))
     pixels = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
     with torch.inference_mode():
         expected = original(Normalize(original.preprocessing)(pixels))

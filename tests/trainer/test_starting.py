@@ -9,6 +9,7 @@ from timm.data import ImageNetInfo
 
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file, write_json
+from headsmith.core.records import to_json
 from headsmith.models import backbone_classifier, build_head, load_backbone, save_head
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.initialization import initialized_head
@@ -46,7 +47,7 @@ def test_random_weights_of_a_linear_head_are_smaller_for_large_features(head, si
 
 
 def test_a_pretrained_classifier_is_itself_whatever_the_features(lite0, classifier):
-    begun = start("backbone-in-order", 1280, [str(index) for index in range(1000)], lite0.record())
+    begun = start("backbone-in-order", 1280, [str(index) for index in range(1000)], to_json(lite0.record()))
     fresh = build_head("linear", 1280, 1000)
     begun(fresh, 10.0)
     assert torch.equal(fresh.weight, classifier.weight)
@@ -58,7 +59,7 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
     outputs = torch.randperm(1000, generator=torch.Generator().manual_seed(0))[:200].tolist()
     names = [synsets[output] for output in outputs]
     names.insert(50, "unicorn")
-    head, record = start("backbone", 1280, names, lite0.record(), head=head)
+    head, record = start("backbone", 1280, names, to_json(lite0.record()), head=head)
     x = torch.randn(3, 1280)
     logits, expected = head(x), x @ classifier.weight.T + classifier.bias
     known = [index for index in range(201) if index != 50]
@@ -70,11 +71,11 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
 def test_unknown_names_are_refused_unless_the_order_is_said_to_be_right(lite0, classifier):
     numbers = [str(index) for index in range(1000)]
     with pytest.raises(InputError, match="knows none of the classes .*'0'.*'n01440764'.*backbone-in-order"):
-        start("backbone", 1280, numbers, lite0.record())
-    begun = start("backbone-in-order", 1280, numbers, lite0.record())
+        start("backbone", 1280, numbers, to_json(lite0.record()))
+    begun = start("backbone-in-order", 1280, numbers, to_json(lite0.record()))
     assert torch.equal(begun.head.weight, classifier.weight)
     with pytest.raises(InputError, match="has 1000 outputs, the feature set 999 classes"):
-        start("backbone-in-order", 1280, numbers[:-1], lite0.record())
+        start("backbone-in-order", 1280, numbers[:-1], to_json(lite0.record()))
 
 
 def test_a_backbone_whose_outputs_nobody_names(lite0, monkeypatch):
@@ -82,13 +83,13 @@ def test_a_backbone_whose_outputs_nobody_names(lite0, monkeypatch):
     nameless.source = dataclasses.replace(lite0.source, class_names=lambda: None)
     monkeypatch.setattr("headsmith.models.backbone.backbone_from_record", lambda record: nameless)
     with pytest.raises(InputError, match="nobody says which classes the backbone's 1000 outputs are"):
-        start("backbone", 1280, ["n01440764", "n01443537"], lite0.record())
+        start("backbone", 1280, ["n01440764", "n01443537"], to_json(lite0.record()))
 
 
 @pytest.mark.parametrize(("head", "norm"), [("cosine", "standard"), ("mlp", "standard"), ("norm_linear", "layer")])
 def test_heads_that_are_not_affine_cannot_start_from_a_classifier(lite0, head, norm):
     with pytest.raises(InputError, match="cannot start from an affine classifier"):
-        start("backbone", 1280, ["n01440764", "n01443537"], lite0.record(), head=head, norm=norm)
+        start("backbone", 1280, ["n01440764", "n01443537"], to_json(lite0.record()), head=head, norm=norm)
 
 
 def test_a_feature_set_of_unknown_origin_has_no_classifier():

@@ -59,7 +59,7 @@ def written(request, backbone, head, tmp_path_factory):
 def random_inputs(about, n):
     generator = np.random.default_rng(3)
     if about.head_only:
-        return generator.normal(size=(n, about.backbone["feature_dim"])).astype(np.float32)
+        return generator.normal(size=(n, about.backbone.feature_dim)).astype(np.float32)
     return generator.integers(0, 256, (n, *about.preprocessing.crop_size, 3), dtype=np.uint8)
 
 
@@ -95,7 +95,7 @@ def test_onnx_says_what_it_is(written):
     assert json.loads(props["labels"]) == list(LABELS)
     assert json.loads(props["preprocessing"]) == about.preprocessing.to_dict()
     assert props["preprocessing_sha256"] == about.preprocessing.digest
-    assert props["backbone_weights_sha256"] == about.backbone["weights_sha256"]
+    assert props["backbone_weights_sha256"] == about.backbone.weights_sha256
     assert props["feature_set"] == "feature set"
     assert props["input_format"] == about.input_format
 

@@ -14,6 +14,7 @@ from ....core.distributed import Processes
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
 from ....core.progress import stage
+from ....core.records import to_json
 from ....models.backbone import load_backbone
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
@@ -127,7 +128,7 @@ def extract(
             with member:
                 with keeping(lambda: filling.kept(member)):
                     filling.fill(member)
-                _finish(member, filling, record)
+                _finish(member, filling, to_json(record))
     _check_strict(out, strict)
     return FeatureSet.load(out)
 

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from ....core.files import sha256_json
+from ....models.backbone_record import BackboneRecord
 from .views import CENTRE, CROPS, view_names
 
 _IN_WORDS = {
@@ -25,7 +26,7 @@ AMP_DTYPE = "float16"
 
 
 def request_parts(
-    backbone: dict[str, Any],
+    backbone: BackboneRecord,
     source: str,
     split_rule: str,
     dtype: str,
@@ -47,9 +48,9 @@ def request_parts(
     """
     extras = ({"amp": AMP_DTYPE} if amp else {}) | ({"views": list(views)} if len(views) > 1 else {})
     return extras | {
-        "backbone": {key: backbone[key] for key in ("spec", "tap", "feature_dim")},
-        "weights": backbone["weights_sha256"],
-        "transform": backbone["preprocessing"],
+        "backbone": {"spec": backbone.spec, "tap": backbone.tap, "feature_dim": backbone.feature_dim},
+        "weights": backbone.weights_sha256,
+        "transform": backbone.preprocessing.to_dict(),
         "source": source,
         "split_rule": split_rule,
         "dtype": dtype,

@@ -14,8 +14,10 @@ from ....core.environment import free_memory, versions
 from ....core.errors import InputError, near, with_keywords
 from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....core.printable import shown
+from ....core.records import to_json
 from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
+from ....models.backbone_record import BackboneRecord
 from ....models.preprocessing import Preprocessing
 from ..columns import Columns
 from ..extraction.request import fingerprint
@@ -98,14 +100,15 @@ def import_features(
     names = None if class_names is None else _read_names(Path(class_names))
     record = None
     if backbone is not None:
-        record = load_backbone(
+        network = load_backbone(
             backbone,
             checkpoint=checkpoint,
             image_size=image_size,
             preprocessing=preprocessing,
             layer=layer,
             drop_background=drop_background,
-        ).record()
+        )
+        record = network.record()
     asked = Names(feature_column, label_column, id_column, group_column)
     maker = FeatureSetBuilder(
         open_tables(files),
@@ -131,7 +134,7 @@ class FeatureSetBuilder:
         *,
         class_names: list[str] | None = None,
         dtype: str | None = None,
-        backbone: dict[str, Any] | None = None,
+        backbone: BackboneRecord | None = None,
         held_out_share: float = HELD_OUT_SHARE,
         seed: int = SEED,
     ) -> None:
@@ -208,11 +211,11 @@ class FeatureSetBuilder:
         return FeatureSet(IN_MEMORY, self._manifest(statistics), columns)
 
     def _manifest(self, statistics: Statistics) -> dict[str, Any]:
-        rows = self.rows
+        rows, backbone = self.rows, to_json(self.backbone)
         hashes = {split: rows_sha256(*rows.of(split)) for split in self.splits}
         request = {
-            "backbone": self.backbone and {key: self.backbone[key] for key in ("spec", "tap", "feature_dim")},
-            "weights": self.backbone and self.backbone["weights_sha256"],
+            "backbone": backbone and {key: backbone[key] for key in ("spec", "tap", "feature_dim")},
+            "weights": backbone and backbone["weights_sha256"],
             "class_names": sha256_json(rows.class_names),
             "rows": hashes,
             "features": statistics.sha256,
@@ -224,7 +227,7 @@ class FeatureSetBuilder:
             "format_version": FORMAT_VERSION,
             "fingerprint": fingerprint(request),
             "request": request,
-            "backbone": self.backbone,
+            "backbone": backbone,
             "source": None,
             "imported": {
                 "files": self.files,
@@ -248,7 +251,7 @@ class FeatureSetBuilder:
         }
 
 
-def _width(chosen: Sequence[Chosen], backbone: dict[str, Any] | None) -> int:
+def _width(chosen: Sequence[Chosen], backbone: BackboneRecord | None) -> int:
     first = chosen[0]
     for one in chosen:
         if not one.features.shape[0]:
@@ -259,9 +262,9 @@ def _width(chosen: Sequence[Chosen], backbone: dict[str, Any] | None) -> int:
                 f"{first.table.name}; expected the same backbone in all"
             )
     width = first.features.shape[1]
-    if backbone is not None and backbone["feature_dim"] != width:
+    if backbone is not None and backbone.feature_dim != width:
         raise InputError(
-            f"--backbone {backbone['spec']}: gives features of D = {backbone['feature_dim']}, the files have "
+            f"--backbone {backbone.spec}: gives features of D = {backbone.feature_dim}, the files have "
             f"D = {width}; name the backbone that computed them, or none"
         )
     return int(width)

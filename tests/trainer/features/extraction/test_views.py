@@ -9,6 +9,7 @@ from torchvision.transforms import functional as transforms
 
 from headsmith.core.errors import InputError
 from headsmith.models import Preprocessing, load_backbone
+from headsmith.models.backbone_record import BackboneRecord
 from headsmith.trainer import train
 from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
 from headsmith.trainer.features.extraction.embedding import Embedder
@@ -122,7 +123,9 @@ def test_other_views_are_refused_by_name_both_ways(options, ten, plain):
 
 def test_the_images_are_known_again_whatever_the_views(ten, plain, folder):
     images = open_images(folder)
-    parts = request_parts(plain.manifest["backbone"], images.fingerprint, images.split_rule, "float32")
+    parts = request_parts(
+        BackboneRecord.of(plain.manifest["backbone"]), images.fingerprint, images.split_rule, "float32"
+    )
     assert fingerprint(parts) == plain.fingerprint
     assert parts.keys() == {"backbone", "weights", "transform", "source", "split_rule", "dtype"}
     assert same_images(parts, plain.fingerprint)
