@@ -1,55 +1,43 @@
 """What a person sees of a file."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Column, Table
 
+from .core.records import to_json
 from .core.terminal import escape
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:
     from .export.bundle.file_info import FileInfo
+    from .export.bundle.graph_info import GraphInfo
 
 
 def show_info(info: "FileInfo", as_json: bool) -> None:
     """One row a fact, of one line or several; of long lists of labels the first."""
     if as_json:
-        show_json(dataclasses.asdict(info))
+        show_json(to_json(info))
         return
     table = Table("", Column(overflow="fold"), show_header=False)
-    rows = {"bytes": [f"{info.bytes:,}"], "sha256": [info.sha256]} | _graph(info.graph or {}) | _metadata(info.metadata)
+    rows = {"bytes": [f"{info.bytes:,}"], "sha256": [info.sha256]}
+    rows |= _graph(info.graph) if info.graph else {}
+    rows |= {name: _lines(value) for name, value in info.metadata.items()}
     for name, value in rows.items():
         table.add_row(escape(name), "\n".join(escape(line) for line in value))
     console.print(f"[bold]{escape(info.path)}[/]")
     console.print(table)
 
 
-def _graph(graph: dict[str, Any]) -> dict[str, list[str]]:
-    if not graph:
-        return {}
-    layer = graph["last_layer"]
-    found = layer.get("not_found") or (
-        f"{layer['name']} ({layer['operator']}), {layer['features']:,} features to {layer['outputs']:,} outputs, then "
-        f"{('no softmax', 'a softmax', 'two softmaxes')[min(2, layer['softmaxes'])]}"
-    )
+def _graph(graph: "GraphInfo") -> dict[str, list[str]]:
     return {
-        "inputs": _values(graph["inputs"]),
-        "outputs": _values(graph["outputs"]),
-        "opset": [", ".join(f"{domain} {version}" for domain, version in graph["opsets"].items())],
-        "IR version": [str(graph["ir_version"])],
-        "producer": [graph["producer"] or "not said"],
-        "parameters": [f"{graph['parameters']:,}"],
-        "last layer": [found],
+        "inputs": [str(value) for value in graph.inputs],
+        "outputs": [str(value) for value in graph.outputs],
+        "opset": [", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())],
+        "IR version": [str(graph.ir_version)],
+        "producer": [graph.producer or "not said"],
+        "parameters": [f"{graph.parameters:,}"],
+        "last layer": [str(graph.last_layer)],
     }
-
-
-def _values(values: list[dict[str, Any]]) -> list[str]:
-    return [f"{value['name']} {value['dtype']} {value['shape']}" for value in values]
-
-
-def _metadata(metadata: dict[str, Any]) -> dict[str, list[str]]:
-    return {name: _lines(value) for name, value in metadata.items()}
 
 
 def _lines(value: Any) -> list[str]:

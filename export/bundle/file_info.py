@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.arguments import typed
 from ...core.errors import InputError
@@ -11,10 +11,13 @@ from ...core.json_text import parse_json
 from ..formats.formats import open_model
 from .bundle import MANIFEST, Bundle
 
+if TYPE_CHECKING:
+    from .graph_info import GraphInfo
+
 
 @dataclass(frozen=True)
 class FileInfo:
-    """A file, as JSON values.
+    """A file.
 
     Attributes:
         path: The file.
@@ -22,15 +25,14 @@ class FileInfo:
         sha256: Of the file itself.
         metadata: What it says of itself: headsmith's are labels, preprocessing, hashes, ...; of other files whatever
             they carry.
-        graph: Of an ONNX file ``inputs``, ``outputs``, ``opsets``, ``ir_version``, ``producer``, ``parameters`` and
-            ``last_layer``; else ``None``.
+        graph: Of an ONNX file; else ``None``.
     """
 
     path: str
     bytes: int
     sha256: str
     metadata: dict[str, Any]
-    graph: dict[str, Any] | None
+    graph: "GraphInfo | None"
 
 
 @typed

@@ -47,7 +47,7 @@ def test_a_batch_axis_of_no_possible_size_is_free(tmp_path, find, recipe_file, b
     assert found.setup.batch is None
     np.testing.assert_allclose(open_candidate(found, threads=1).run(PIXELS).logits, LOGITS, rtol=1e-4)
     assert load_backbone(f"onnx:{path}", preprocessing=recipe_file(**SMALL)).feature_dim == 12
-    assert file_info(path).graph["last_layer"]["outputs"] == 3
+    assert file_info(path).graph.last_layer.outputs == 3
 
 
 def test_all_axes_may_be_written_so(tmp_path, find):
@@ -73,7 +73,7 @@ def test_a_tensor_beside_a_sequence_is_taken(tmp_path, find):
     found = find(path)
     assert found.setup.output == "logits"
     np.testing.assert_allclose(open_candidate(found, threads=1).run(PIXELS).logits, LOGITS, rtol=1e-4)
-    outputs = {value["name"]: value["dtype"] for value in file_info(path).graph["outputs"]}
+    outputs = {value.name: value.dtype for value in file_info(path).graph.outputs}
     assert outputs == {"label": "int64", "logits": "float", "probabilities": "a sequence"}
 
 
@@ -314,7 +314,7 @@ def test_outputs_that_say_no_shape_are_asked_for_it(tmp_path, find, recipe_file,
     np.testing.assert_allclose(open_candidate(found, threads=1).run(PIXELS).logits, LOGITS, rtol=1e-4)
     backbone = load_backbone(f"onnx:{found.path}", preprocessing=recipe_file(**SMALL))
     assert backbone.feature_dim == 12
-    assert file_info(found.path).graph["last_layer"]["outputs"] == 3
+    assert file_info(found.path).graph.last_layer.outputs == 3
 
 
 @pytest.mark.parametrize(
