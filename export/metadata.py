@@ -13,9 +13,9 @@ from ..core.files import sha256_json
 from ..core.json_text import parse_json
 from ..core.records import to_json
 from ..core.structure import structured
+from ..core.version import __version__
 from ..models.backbone_record import BackboneRecord
 from ..models.preprocessing import Preprocessing
-from ..version import __version__
 from .labels import check_labels, describe
 from .options import ENCODED, FEATURES, FP32, PIXEL_FORMATS, UINT8_NHWC
 

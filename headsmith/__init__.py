@@ -7,6 +7,6 @@ The names below load what they need on first use, so that importing headsmith co
 
 import lazy_loader
 
-from .version import __version__ as __version__
+from .core.version import __version__ as __version__
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

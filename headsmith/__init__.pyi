@@ -1,4 +1,5 @@
 from .core.errors import DamagedFileError, HeadsmithError, InputError, ProviderError
+from .core.version import __version__
 from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
 from .export import (
     Bundle,
@@ -18,7 +19,6 @@ from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_f
 from .trainer.estimator import HeadClassifier
 from .trainer.losses import TopKCrossEntropy, topk_cross_entropy
 from .trainer.sweep import Sweep, sweep
-from .version import __version__
 
 __all__ = [
     "Backbone",

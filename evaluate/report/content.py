@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ...version import __version__
+from ...core.version import __version__
 from ..results import Results
 from .axis import axis
 from .class_differences import class_differences, packed

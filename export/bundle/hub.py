@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...core.errors import InputError
-from ...version import __version__
+from ...core.version import __version__
 
 HUB = "hf:"
 

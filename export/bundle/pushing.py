@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import read_json, sha256_file, write_json
-from ...version import __version__
+from ...core.version import __version__
 from ..origin import features_origin, portable
 from .bundle import CARD, MANIFEST, Bundle
 from .hub import HUB, hub_errors

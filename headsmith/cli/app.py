@@ -7,7 +7,7 @@ import typer
 
 from ..commands import Commands
 from ..core.terminal import LogFormatter, Once
-from ..version import __version__
+from ..core.version import __version__
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 

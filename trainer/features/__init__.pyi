@@ -3,7 +3,7 @@ from .feature_set import FeatureSet
 from .images.batches import Batch, image_batches
 from .images.image_set import ImageSet, open_images
 from .images.samples import Sample
-from .importing import import_features
+from .importing.importing import import_features
 from .inspection.inspection import inspect_features
 from .inspection.report import Inspection
 

@@ -1,6 +1,5 @@
 """A feature set on disk: what a frozen backbone said of every image, and where it came from."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,18 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...core.arguments import typed
 from ...core.errors import InputError, near
-from ...core.files import sha256_json
 from .columns import Columns, read_columns
 from .consistency import contradictions
 from .images.samples import HELD_OUT_SHARE, SEED
 from .manifest import MANIFEST, read_manifest
+from .row_checksums import pictures_sha256, rows_sha256
 
 Values = ArrayLike | Tensor
 _BLOCK_BYTES = 4 << 20
@@ -59,7 +57,9 @@ class FeatureSet:
         """
         path = Path(path)
         if path.is_file():
-            return cls(path, *_read_file(path))
+            from .importing.builder import FeatureSetBuilder  # and with it datasets, for which folders need not wait
+
+            return cls(path, *FeatureSetBuilder.of_files([path]).keep())
         manifest = read_manifest(path)
         columns = {split: read_columns(path / split) for split in manifest["splits"]}
         found = cls(path, manifest, columns)
@@ -84,7 +84,7 @@ class FeatureSet:
         held_out_share: float = HELD_OUT_SHARE,
         seed: int = SEED,
         overwrite: bool = False,
-    ) -> "FeatureSet":
+    ) -> Self:
         """Make a feature set of arrays or tensors.
 
         Args:
@@ -103,12 +103,15 @@ class FeatureSet:
         Raises:
             InputError: As for `import_features`.
         """
-        from .importing.arrays import make
+        from .importing.arrays import builder_of
 
         options: dict[str, Any] = {"dtype": dtype, "held_out_share": held_out_share, "seed": seed}
         columns = {"features": features, "labels": labels, "ids": ids, "groups": groups}
-        maker = make(columns, None if class_names is None else list(class_names), **options)
-        return maker.keep() if out is None else maker.write(Path(out), overwrite=overwrite)
+        builder = builder_of(columns, None if class_names is None else list(class_names), **options)
+        if out is None:
+            return cls(Path("(in memory)"), *builder.keep())
+        builder.write(Path(out), overwrite=overwrite)
+        return cls.load(out)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{split} {count:,}" for split, count in self.manifest["splits"].items())
@@ -178,27 +181,6 @@ class FeatureSet:
             )
 
 
-def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Columns]]:
-    from .importing.importing import FeatureSetBuilder  # which makes feature sets, so it imports this module
-
-    found = FeatureSetBuilder.of_files([path]).keep()
-    return found.manifest, found.columns
-
-
-def rows_sha256(ids: Sequence[str] | pa.StringArray, labels: np.ndarray[Any, np.dtype[np.int64]]) -> str:
-    """SHA-256 over ids, one a line, and labels in their order."""
-    names = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
-    (text,) = pc.binary_join(pa.LargeListArray.from_arrays([0, len(names)], names), "\n")
-    digest = hashlib.sha256(text.as_buffer())
-    digest.update(np.ascontiguousarray(labels, dtype="<i8").data)
-    return digest.hexdigest()
-
-
-def pictures_sha256(pictures: pa.StringArray) -> str:
-    """SHA-256 over the hashes of pictures, one a line."""
-    return rows_sha256(pictures, np.empty(0, np.int64))
-
-
 def _check_labels(columns: Columns, classes: int, where: str) -> None:
     labels = columns.labels
     wrong = np.flatnonzero((labels < 0) | (labels >= classes))
@@ -229,14 +211,3 @@ def not_finite(features: np.ndarray[Any, Any]) -> list[int]:
         if not torch.stack(torch.aminmax(block)).isfinite().all():
             bad += [start + row for row in (~block.isfinite().all(dim=1)).nonzero().flatten().tolist()]
     return bad
-
-
-def mark_of(digest: str, rows: str, class_names: list[str]) -> str:
-    """What a split's ``state.json`` calls its content: 16 hexadecimal digits.
-
-    Args:
-        digest: XXH3-128 of the features' bytes, in hexadecimal.
-        rows: `rows_sha256` of the split.
-        class_names: The classes.
-    """
-    return sha256_json([digest, rows, class_names])[:16]

@@ -15,12 +15,12 @@ from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
 from ..copies import find_copies
-from ..feature_set import pictures_sha256, rows_sha256
 from ..feature_writer import FURTHER, split_file
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, listed
 from ..images.spellings import spelt_alike
 from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
+from ..row_checksums import pictures_sha256, rows_sha256
 from .redivision import redivide
 from .request import fingerprint
 from .shards import Shard, ShardRows, read_shard

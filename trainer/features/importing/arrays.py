@@ -9,13 +9,13 @@ import torch
 
 from ....core.errors import InputError
 from ..images.samples import split_called
+from .builder import FeatureSetBuilder
 from .column_roles import Names
-from .importing import FeatureSetBuilder
 from .origin import Origin
 from .table import Array, Column, Table, array_of, check_different, check_filled, dtype_name, slices
 
 
-def make(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> FeatureSetBuilder:
+def builder_of(columns: Mapping[str, Any], class_names: list[str] | None, **options: Any) -> FeatureSetBuilder:
     """A feature set in the making.
 
     Args:

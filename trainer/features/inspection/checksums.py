@@ -6,7 +6,7 @@ from typing import Any
 
 from ....core.files import read_json
 from ..columns import Columns
-from ..feature_set import mark_of
+from ..row_checksums import mark_of
 
 
 def as_written(folder: Path, split: str, manifest: Mapping[str, Any], columns: Columns, digest: str) -> bool | None:

@@ -81,10 +81,9 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any],
         return features.path, features.manifest, features.columns
     path = Path(features)
     if path.is_file():
-        from ..importing.importing import FeatureSetBuilder  # and with it datasets, for which folders need not wait
+        from ..importing.builder import FeatureSetBuilder  # and with it datasets, for which folders need not wait
 
-        held = FeatureSetBuilder.of_files([path]).keep(unusable=True)
-        return path, held.manifest, held.columns
+        return path, *FeatureSetBuilder.of_files([path]).keep(unusable=True)
     manifest = read_manifest(path)
     return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}
 

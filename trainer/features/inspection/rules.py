@@ -6,9 +6,9 @@ from typing import Any
 from ..columns import Columns
 from ..consistency import contradictions
 from ..copies import ACROSS, WITHIN, all_of
-from ..feature_set import rows_sha256
 from ..images.samples import listed
 from ..manifest import MANIFEST
+from ..row_checksums import rows_sha256
 from .neighbours import Neighbours
 from .outliers import TIMES
 from .report import Inspection, SplitReport

@@ -329,7 +329,7 @@ def test_sparse_matrices():
 
 def test_a_file_too_large_for_memory_is_to_be_imported(monkeypatch):
     write("x.npz")
-    monkeypatch.setattr("headsmith.trainer.features.importing.importing.free_memory", lambda: 1000)
+    monkeypatch.setattr("headsmith.trainer.features.importing.builder.free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"x.npz: 0.0 GB of features; write them once with headsmith import"):
         FeatureSet.load("x.npz")
 
