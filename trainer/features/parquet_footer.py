@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 _MAGIC, _TAIL = b"PAR1", struct.Struct("<L4s")
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
-_INTEGERS, _SIZES = (_I16, _I32, _I64), {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
+_BITS, _SIZES = {_I16: 16, _I32: 32, _I64: 64}, {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
 _DEEPEST, _LONGEST = 32, 70  # structures in one another; bits of a number
 # Fields that are read, with their types; a field of another type is passed over, as by pyarrow.
 _ROW_GROUPS, _COLUMNS, _ROWS, _ABOUT = (4, _LIST), (1, _LIST), (3, _I64), (3, _STRUCT)
@@ -67,28 +67,38 @@ def _structures(of: dict[Any, Any], field: tuple[int, int]) -> list[dict[Any, An
 
 def _chunk(rows: int, about: dict[Any, Any]) -> Chunk:
     values, kind = max(0, about.get(_VALUES, 0)), about.get(_KIND, -1)
-    in_dictionary = kind == _TEXT and not _DICTIONARIES.isdisjoint(about.get(_ENCODINGS, ()))
+    encodings = about.get(_ENCODINGS, [])
+    if not all(isinstance(one, int) for one in encodings):
+        raise ValueError(f"field {_ENCODINGS[0]} holds other than numbers")
+    in_dictionary = kind == _TEXT and not _DICTIONARIES.isdisjoint(encodings)
     return Chunk(rows, values * _ENTRY_BYTES.get(kind, 8), about.get(_UNPACKED, 0), in_dictionary)
 
 
 class _Compact:
-    """Reads structures of the compact protocol: fields by number and type. Of texts and fractions nothing is kept."""
+    """Reads structures of the compact protocol: fields by number and type. Of texts and fractions nothing is kept.
+
+    What readers understand in several ways is refused: Arrow's C++ cuts numbers to their bits, and puts structures that
+    stand twice together.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data, self._place = data, 0
 
     def structure(self, depth: int = 0) -> dict[tuple[int, int], Any]:
         found: dict[tuple[int, int], Any] = {}
-        field = 0
+        field, seen = 0, set[int]()
         while head := self._byte():
             step, kind = head >> 4, head & 15
-            field = field + step if step else self._integer()
+            field = field + step if step else self._integer(16)
+            if field in seen:
+                raise ValueError(f"field {field} stands twice")
+            seen.add(field)
             found[field, kind] = None if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
-        if kind in _INTEGERS:
-            return self._integer()
+        if kind in _BITS:
+            return self._integer(_BITS[kind])
         if kind == _BINARY:
             return self._skip(self._varint())
         if depth > _DEEPEST:
@@ -131,7 +141,9 @@ class _Compact:
             shift += 7
         raise ValueError("a number of more than 64 bits")
 
-    def _integer(self) -> int:
+    def _integer(self, bits: int) -> int:
         """A signed number, in zigzag."""
         value = self._varint()
+        if value >> bits:
+            raise ValueError(f"a number of more than {bits} bits")
         return (value >> 1) ^ -(value & 1)

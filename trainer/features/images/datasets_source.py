@@ -18,7 +18,7 @@ from ....core.errors import InputError
 from ....core.hub import hub_access
 from ....core.printable import short
 from ....models.images import UnreadableImage
-from .foreign_folder import check_saved, data_files
+from .foreign_folder import check_features, check_saved, data_files
 from .labels import Labels, index_labels
 from .samples import Listing, Sample, by_split, listed
 from .source_kind import is_saved
@@ -63,7 +63,7 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     roots = (
         [Path(place)]
         if Path(place).is_dir()
-        else [Path(datasets.config.HF_CACHE_HOME), Path(HF_HUB_CACHE), Path(datasets.config.HF_DATASETS_CACHE)]
+        else [Path(HF_HUB_CACHE), Path(datasets.config.HF_DATASETS_CACHE)]  # not the folder around, which holds tokens
     )
     return Listing(
         keys,
@@ -108,7 +108,7 @@ def load(source: str | Path) -> tuple[str, Any]:
     name = str(path.resolve()) if path.exists() else str(source)
     with _bars_for_terminals(), nullcontext("") if path.exists() else hub_access() as unreachable:
         try:
-            return name, (_open_folder(path) if path.exists() else datasets.load_dataset(name)).with_format(None)
+            return name, (_open_folder(path) if path.exists() else _open_name(name)).with_format(None)
         except InputError:
             raise
         except Exception as error:  # `datasets` raises anything on what it does not expect
@@ -141,6 +141,14 @@ def _open_folder(path: Path) -> Any:
         return datasets.load_from_disk(str(path.resolve()))
     reader, files = data_files(path)
     return datasets.load_dataset(reader, data_files=files)
+
+
+def _open_name(name: str) -> Any:
+    """What `datasets` makes of a name on the hub, whose columns are held to the same types as those of folders."""
+    found = datasets.load_dataset(name)
+    for table in found.values() if isinstance(found, Mapping) else [found]:
+        check_features(table.features.to_dict(), name)
+    return found
 
 
 def _may_be_on_hub(source: str | Path) -> bool:

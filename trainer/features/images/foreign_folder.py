@@ -73,7 +73,7 @@ def check_saved(folder: Path) -> None:
 def _check_split(folder: Path) -> None:
     info, state = folder / "dataset_info.json", folder / "state.json"
     found = structured(read_json(info), _Info, str(info), advice=_AGAIN)
-    _check_features([found.get("features"), found.get("post_processed")], str(info))
+    check_features([found.get("features"), found.get("post_processed")], str(info))
     for entry in structured(read_json(state), _State, str(state), advice=_AGAIN)["_data_files"]:
         path = folder / _plain(entry["filename"], state)
         _check_schema(ArrowStream(path).schema, path)
@@ -138,13 +138,21 @@ def _check_schema(schema: pa.Schema, path: Path) -> None:
         found = parse_json(noted)
     except ValueError as error:
         raise InputError(f"{path}: huggingface: is no JSON ({error}); {_AGAIN}") from None
-    _check_features(found, str(path))
+    check_features(found, str(path))
 
 
-def _check_features(value: Any, where: str) -> None:
-    """Refuse columns for which `datasets` would look up or open what they name."""
+def check_features(value: Any, where: str) -> None:
+    """Refuse columns for which `datasets` would look up or open what they name.
+
+    Args:
+        value: What describes them, as JSON values.
+        where: For the message.
+
+    Raises:
+        InputError: A column is of no kind, or of no type of Arrow.
+    """
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_features(one, where)
+        check_features(one, where)
     kind = value.get("_type") if isinstance(value, dict) else None
     if not isinstance(kind, str):
         return
