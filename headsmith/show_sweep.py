@@ -42,7 +42,7 @@ def show_sweep(sweep: "Sweep", as_json: bool) -> None:
         f"[bold]{folder}[/]  {record['heads']} heads in {record['banks']} banks, {record['seconds']:.1f} s, "
         f"{record['device']}"
     )
-    console.print("[italic]Settings, the best on validation first (*: the winner); accuracies in %[/]")
+    console.print(f"[italic]{_order(sweep.settings)}; accuracies in %[/]")
     console.print(_settings(sweep.settings, axes), soft_wrap=False)
     if len(sweep.settings) > LISTED:
         console.print(f"  ... and {len(sweep.settings) - LISTED} more in summary.csv")
@@ -52,6 +52,14 @@ def show_sweep(sweep: "Sweep", as_json: bool) -> None:
     console.print(f"the winner as a run: {folder}/best")
     for finding in sweep.findings:
         console.print(f"[yellow]doubt ({finding['code']}):[/] {escape(finding['message'])}")
+
+
+def _order(rows: Sequence[dict[str, Any]]) -> str:
+    """How the settings are ordered, and why one that did not win may have a higher mean than the winner."""
+    winner = rows[0]
+    if all(row["diverged"] or row["val_score_mean"] <= winner["val_score_mean"] for row in rows):
+        return "Settings, the best on validation first (*: the winner)"
+    return f"Settings, the winner (*) over {winner['seeds']} seeds first, then the best"
 
 
 def _settings(rows: Sequence[dict[str, Any]], axes: Sequence[str]) -> Table:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..core.builtin_types import is_number
 from ..core.environment import pick_device
 from ..core.errors import InputError
 from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
@@ -66,6 +67,7 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
     """
     if config.p_k is None and config.loss != "softmax":
         config = dataclasses.replace(config, p_k=default_p_k(num_classes))
+    _check_candidates(config)
     asked = criterion(config)
     p_k = tuple(float(weight) for weight in asked.p_k)
     weights = config.select if isinstance(config.select, tuple) else p_k
@@ -94,6 +96,16 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
         patience=max(PATIENCE, -(-PATIENCE_STEPS // steps)) if config.patience is None else config.patience,
         device=str(pick_device(config.device)),
     )
+
+
+def _check_candidates(config: TrainConfig) -> None:
+    """Name m, where somebody chose it, and not the weights of ranks beyond it, which may be the default."""
+    m, ranks = config.m, len(config.p_k or ())
+    if config.loss != "softmax" and is_number(m) and m != TrainConfig.m and 0 < m < ranks:
+        raise InputError(
+            f"m: {m} found, but p_k has weights for top-1 to top-{ranks}; expected m of at least {ranks}, "
+            "or fewer weights"
+        )
 
 
 def _learning_rate(config: TrainConfig, features: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -68,6 +69,23 @@ def test_no_word_of_a_table_is_broken(features, tmp_path, monkeypatch, width, he
     assert all(f" {heading} " in settings for heading in headings)
     (winner,) = (line for line in settings.splitlines() if line.startswith(" *"))
     assert found.record["winner"]["contender"].split()[0] in winner
+
+
+def test_the_order_of_settings_is_told(features, tmp_path, monkeypatch):
+    config = {"loss": "softmax", "learning_rate": [0.01, 0.02], "epochs": 1, "device": "cpu"}
+    found = sweep(features, out=tmp_path / "sweep", config=config)
+    first, second = found.settings
+
+    def told(*rows):
+        screen = StringIO()
+        monkeypatch.setattr("headsmith.show_sweep.console", Console(file=screen, width=200))
+        show_sweep(replace(found, record=found.record | {"settings": list(rows)}), as_json=False)
+        return screen.getvalue()
+
+    assert first["chosen"] == "winner"
+    assert "Settings, the best on validation first (*: the winner);" in told(first, second)
+    lucky = second | {"val_score_mean": first["val_score_mean"] + 1}
+    assert "Settings, the winner (*) over 3 seeds first, then the best;" in told(first | {"seeds": 3}, lucky)
 
 
 def test_json(features, tmp_path):

@@ -1,6 +1,7 @@
 """Training on scikit-learn's digits: real data, and scikit-learn's own answer beside ours."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,7 +117,10 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
         ({"loss": "neuralsrt"}, "loss: 'neuralsrt' found, .*did you mean neuralsort"),
         ({"loss": "neuralsort", "p_k": (0.5, 0.4)}, "p_k: sum"),
         ({"loss": "neuralsort", "p_k": (1.5, -0.5)}, "p_k"),
-        ({"loss": "neuralsort", "m": 3}, "(loss neuralsort|m|p_k).*.*5.*m"),
+        (
+            {"loss": "neuralsort", "m": 3},
+            "^m: 3 found, but p_k has weights for top-1 to top-5; expected m of at least 5",
+        ),
         (
             {"loss": "neuralsort", "inverse_temperature": 0.0},
             "inverse_temperature: 0.0 found, expected a number above 0",
@@ -137,6 +141,28 @@ def test_settings_that_do_not_fit(digits, tmp_path, change, message):
     with pytest.raises(InputError, match=message):
         train(digits, out=tmp_path / "run", **change)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "told"),
+    [
+        ("loss: neuralsort\nm: 3\n", {}, "^settings.yaml: m: 3 found, but p_k has weights for top-1 to top-5"),
+        ("loss: neuralsort\nm: 3\np_k: [.5, 0, 0, 0, .5]\n", {}, "^settings.yaml: m: 3 found"),
+        ("m: 3\n", {"loss": "bitonic", "preset": "paper/imagenet1k"}, "^settings.yaml: m: 3 found"),
+        ("loss: neuralsort\n", {"m": 4}, "^m: 4 found, but p_k has weights for top-1 to top-5"),
+        (
+            f"loss: neuralsort\np_k: {[0.5] + [0] * 15 + [0.5]}\n",
+            {},
+            "^settings.yaml: p_k: 17 entries found, but m is 16",
+        ),
+        (f"loss: neuralsort\nm: null\np_k: {[0.5] + [0] * 9 + [0.5]}\n", {}, "^settings.yaml: p_k: 11 weights"),
+        (f"select: {[0.5] + [0] * 9 + [0.5]}\n", {}, "^settings.yaml: select: 11 weights, for top-1 to top-11"),
+    ],
+)
+def test_ranks_and_candidates_that_do_not_fit_are_told_with_the_file_of_the_setting(digits, text, given, told):
+    Path("settings.yaml").write_text(text)
+    with pytest.raises(InputError, match=told):
+        train(digits, out="run", config="settings.yaml", **given)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

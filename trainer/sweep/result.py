@@ -71,7 +71,7 @@ class Sweep:
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """The rows of ``summary.csv``, the best setting first; accuracies in per cent."""
+        """The rows of ``summary.csv``, the winner first, then the best on validation; accuracies in per cent."""
         return list(self.record["settings"])
 
     @property

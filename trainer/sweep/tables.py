@@ -45,9 +45,15 @@ def _head_row(number: int, head: Trained, test: dict[str, Any]) -> dict[str, Any
 
 
 def setting_rows(settings: Sequence[Setting], contest: SweepComparison) -> list[dict[str, Any]]:
-    """A row for each setting, the best first: means and deviations over seeds."""
+    """A row for each setting, the winner first, then the best on validation: means and deviations over seeds.
+
+    A setting that was not chosen may have a higher mean than the winner: it has fewer seeds where there are
+    ``final_seeds``, and the chance of a few is what these are against.
+    """
     chosen = {id(contender.setting): contender for contender in contest.contenders}
-    return [_setting_row(setting, chosen.get(id(setting)), setting is contest.winner.setting) for setting in settings]
+    winner = contest.winner.setting
+    ordered = [winner, *(setting for setting in settings if setting is not winner)]
+    return [_setting_row(setting, chosen.get(id(setting)), setting is winner) for setting in ordered]
 
 
 def _setting_row(setting: Setting, contender: Group | None, wins: bool) -> dict[str, Any]:

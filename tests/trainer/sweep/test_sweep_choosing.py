@@ -16,7 +16,7 @@ from headsmith.trainer.sweep.comparison import Group, SweepComparison
 from headsmith.trainer.sweep.grid import Trial
 from headsmith.trainer.sweep.model_selection import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.scoring import adjusted, paired_tests
-from headsmith.trainer.sweep.tables import followers
+from headsmith.trainer.sweep.tables import followers, setting_rows
 from headsmith.trainer.sweep.warnings import findings_of
 
 
@@ -69,6 +69,16 @@ def test_the_mean_over_seeds_chooses_not_the_luckiest_head():
     settings = settings_of([*lucky, *steady])
     assert [setting.mean("score") for setting in settings] == [pytest.approx(0.795), pytest.approx(0.7)]
     assert chosen_of(settings)[0].best is steady[0]
+
+
+def test_the_winner_is_first_where_a_setting_of_fewer_seeds_has_a_higher_mean():
+    heads = [trained(0.9, learning_rate=0.3), trained(0.6, learning_rate=0.2)]
+    heads += [trained(score, learning_rate=0.1, seed=seed) for seed, score in enumerate((0.95, 0.7, 0.75))]
+    settings = settings_of(heads)
+    assert [setting.best.config.learning_rate for setting in settings] == [0.3, 0.1, 0.2]
+    ended = SweepComparison([Group(settings[1], [], torch.empty(0), {})], None, False, {"top1": 0.9})
+    found = setting_rows(settings, ended)
+    assert [(row["learning_rate"], row["chosen"]) for row in found] == [(0.1, "winner"), (0.3, ""), (0.2, "")]
 
 
 def test_one_setting_of_every_contender_and_the_lower_loss_decides_between_equals():
