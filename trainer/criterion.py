@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core.builtin_types import is_number
 from ..core.environment import pick_device
 from ..core.errors import InputError
 from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
@@ -101,7 +100,7 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
 def _check_candidates(config: TrainConfig) -> None:
     """Name m, where somebody chose it, and not the weights of ranks beyond it, which may be the default."""
     m, ranks = config.m, len(config.p_k or ())
-    if config.loss != "softmax" and is_number(m) and m != TrainConfig.m and 0 < m < ranks:
+    if config.loss != "softmax" and isinstance(m, int) and m != TrainConfig.m and 0 < m < ranks:
         raise InputError(
             f"m: {m} found, but p_k has weights for top-1 to top-{ranks}; expected m of at least {ranks}, "
             "or fewer weights"
