@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager, get_font
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import ScaledTranslation
@@ -24,7 +25,8 @@ COLORS = ("#3b6fb6", "#b5442e", "#4b9560", "#8a5aa8", "#d08a2c", "#4aa3b5", "#c0
 WINNER: dict[str, Any] = {"marker": "*", "markersize": 11, "markerfacecolor": "#f2c230", "markeredgecolor": "#333333"}
 KEY = "Dots: all heads. Lines and bars: the best head of each value, with its 95 % Wilson interval."
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
-STYLE: dict[Any, Any] = {"font.family": "DejaVu Sans", "font.size": 9, "text.parse_math": False}
+FONT, BOXES = "DejaVu Sans", "Last Resort High-Efficiency"
+STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def draw_sweep(rows: Sequence[dict[str, Any]], axes: Sequence[str], select: str,
     legend = bool(names) and len(contenders) > 1
     names = names or varied[:1]
     lines, columns = -(-len(names) // COLUMNS), min(len(names), COLUMNS)
-    with mpl.rc_context(STYLE):
+    said = "".join(value for row in rows for value in row.values() if isinstance(value, str))
+    with mpl.rc_context(STYLE | {"font.family": _fonts(said)}):
         figure = Figure(figsize=(max(4 * columns, 6), 3 * lines + 1.5), layout="constrained")
         panels = list(figure.subplots(lines, columns, squeeze=False, sharey=True).flat)
         for panel, name in zip(panels[: len(names)], names, strict=True):
@@ -72,6 +75,22 @@ def draw_sweep(rows: Sequence[dict[str, Any]], axes: Sequence[str], select: str,
         figure.legend(handles=handles, title=key, loc="outside lower center", ncols=2 * columns, **LEGEND)
         with new_file(path) as temporary:
             figure.savefig(temporary, dpi=110, format="png")
+
+
+def _fonts(text: str) -> list[str]:
+    """Fonts that have the letters together: DejaVu, those installed that have what it lacks, and boxes for the rest.
+
+    matplotlib brings both DejaVu and the boxes.
+    """
+    fonts = {font.name: font.fname for font in reversed(fontManager.ttflist)}
+    missing, found = set(map(ord, text)), [FONT, BOXES]
+    for name in (FONT, *sorted(fonts.keys() - {FONT, BOXES})):
+        if not missing:
+            break
+        has = missing & get_font(fonts[name]).get_charmap().keys()
+        found[1:1] = [name] if has and name != FONT else []
+        missing -= has
+    return [name for name in found if name in fonts]
 
 
 def _is_the_legend(rows: Sequence[dict[str, Any]], name: str) -> bool:

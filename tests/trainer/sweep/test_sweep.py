@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import statistics
+import warnings
 
 import pytest
 import torch
@@ -310,3 +311,13 @@ def test_fewer_than_five_classes_have_no_top5(tmp_path, monkeypatch, classes):
         assert (type(scores["n"]), scores["top5"]) == (int, None)
         assert scores["top1"] > 0.9
     assert resumed.record["winner"] == whole.record["winner"]
+
+
+@pytest.mark.parametrize("name", ["猫 🐶", "بيت", "naïve Ελ $x_2$"])
+def test_letters_that_the_usual_font_lacks_are_drawn_without_a_warning(digits, tmp_path, name):
+    grids = [{"name": name, "loss": "softsort", "p_k": [[1]]}, {"loss": "softmax"}]
+    config = {"device": "cpu", "epochs": 1, "learning_rate": [0.01, 0.1], "grids": grids}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = sweep(digits, out=tmp_path / "sweep", config=config)
+    assert {row["contender"] for row in found.settings} == {name, "softmax"}
