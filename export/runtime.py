@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from PIL import Image
 
+from ..models.runtime_settings import RuntimeSettings
 from .metadata import Metadata
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Model(ABC):
         path: The file.
         metadata: What it says of itself.
         provider: What runs it, as ``cpu`` or ``cuda``.
-        settings: Provider options, threads and library version, for reports.
+        settings: Library and version, provider and threads, for reports.
         load_seconds: What opening took.
         probabilities: Whether files of this kind give the softmax of all classes where an export asks for it.
     """
@@ -58,7 +59,7 @@ class Model(ABC):
     path: Path
     metadata: Metadata
     provider: str
-    settings: dict[str, Any]
+    settings: RuntimeSettings
     load_seconds: float
 
     def run(self, inputs: Array) -> Outputs:

@@ -21,7 +21,7 @@ def show_verification(found: "Verification", as_json: bool) -> None:
     for name, report in found.files.items():
         table.add_row(
             name,
-            found.settings[name]["provider"].removesuffix("ExecutionProvider").lower(),
+            found.settings[name].provider.removesuffix("ExecutionProvider").lower(),
             f"{report.n:,}",
             "NaN or infinite" if report.not_finite else f"{report.worst:.1e}",
             f"{report.allowed_difference:.1e}",

@@ -5,14 +5,14 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import onnxruntime
 
 from ..core.environment import versions
 from ..core.errors import DamagedFileError, InputError, ProviderError
+from .runtime_settings import RuntimeSettings
 
-PROVIDERS = {
+PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
     "cpu": ("CPUExecutionProvider", {}),
     # TF32, the default of this provider, moves logits by up to 1e-1; the search for the fastest convolution is
     # repeated for every new batch size.
@@ -93,14 +93,14 @@ def onnxruntime_package() -> str:
     return "onnxruntime-gpu" if "onnxruntime-gpu" in versions() else "onnxruntime"
 
 
-def session_settings(session: onnxruntime.InferenceSession, provider: str, threads: int) -> dict[str, Any]:
-    """What a session runs on, for reports: package and version, execution provider with its options, threads."""
-    return {
-        "runtime": f"{onnxruntime_package()} {onnxruntime.__version__}",
-        "provider": session.get_providers()[0],
-        "provider_options": PROVIDERS[provider][1],
-        "threads": threads,
-    }
+def session_settings(session: onnxruntime.InferenceSession, provider: str, threads: int) -> RuntimeSettings:
+    """What a session runs on."""
+    return RuntimeSettings(
+        runtime=f"{onnxruntime_package()} {onnxruntime.__version__}",
+        provider=session.get_providers()[0],
+        threads=threads,
+        provider_options=PROVIDERS[provider][1],
+    )
 
 
 def short_reason(error: Exception) -> str:

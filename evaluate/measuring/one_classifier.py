@@ -72,7 +72,7 @@ def _measure(
 
         twin = torch_twin(candidate, model)
         other = measure(twin, held_out, data, replace(options, save_logits=False))
-        against = flips(measured.scores, other.scores, measured.ids, twin.settings["runtime"])
+        against = flips(measured.scores, other.scores, measured.ids, twin.settings.runtime)
     order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
     correct, several = scores.correct(), scores.several
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
@@ -168,7 +168,7 @@ def _check_nodes(candidate: Candidate, model: Model, options: EvaluationOptions)
     if wrong := misplaced_nodes(session, candidate.path):
         raise InputError(
             f"{candidate.source}: {len(wrong)} nodes ({', '.join(sorted(set(wrong)))}) do not run on "
-            f"{model.settings['provider']}; allow that with --allow-fallback, or use --provider cpu"
+            f"{model.settings.provider}; allow that with --allow-fallback, or use --provider cpu"
         )
 
 
@@ -190,13 +190,13 @@ def _setup(candidate: Candidate, model: Model, data: HeldOutData, options: Evalu
         crop_pct=recipe.crop_pct if recipe else None,
         interpolation=recipe.interpolation if recipe else None,
         preprocessing=recipe.to_dict() if recipe else None,
-        provider=model.settings["provider"],
+        provider=model.settings.provider,
         provider_name=options.provider,
-        provider_options=model.settings.get("provider_options", {}),
+        provider_options=model.settings.provider_options or {},
         nodes=nodes_by_provider(session) if (session := getattr(model, "session", None)) else {},
-        threads=model.settings["threads"],
-        runtime=model.settings["runtime"],
-        device=describe_cpu(model.settings["threads"])
+        threads=model.settings.threads,
+        runtime=model.settings.runtime,
+        device=describe_cpu(model.settings.threads)
         if options.provider == "cpu"
         else describe_device(pick_device(options.provider)),
         batch_size=model.metadata.batch_size(options.batch_size),

@@ -11,6 +11,7 @@ from ...export.formats.registry import FORMATS
 from ...export.formats.torch_device import torch_device
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
+from ...models.runtime_settings import RuntimeSettings
 from ..zoo import Candidate
 from ..zoo.exported import library_classifier
 from ..zoo.listing import is_library
@@ -27,8 +28,7 @@ class ModuleModel(Model):
         self._classifier = classifier.to(self._device)
         self.path, self.metadata, self.provider = path, metadata, provider
         self.load_seconds = time.perf_counter() - start
-        runtime = f"torch {torch.__version__}"
-        self.settings = {"runtime": runtime, "provider": str(self._device), "provider_options": {}, "threads": threads}
+        self.settings = RuntimeSettings(f"torch {torch.__version__}", str(self._device), threads)
 
     def answer(self, fed: Array) -> Outputs:
         """Run the module."""
@@ -46,7 +46,7 @@ def torch_twin(candidate: Candidate, model: Model) -> Model:
     Raises:
         InputError: Any other classifier.
     """
-    threads = model.settings["threads"]
+    threads = model.settings.threads
     if is_library(candidate.source):
         classifier, _ = library_classifier(candidate.source, candidate.checkpoint)
         return ModuleModel(classifier, model.metadata, candidate.path, model.provider, threads)

@@ -95,7 +95,7 @@ def _backbone(metadata: Metadata) -> str:
 
 def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
     rows = [
-        f"| `{file}` | {proof.settings['runtime']} | {proof.top1.n} | {proof.top1.percent()} | "
+        f"| `{file}` | {proof.settings.runtime} | {proof.top1.n} | {proof.top1.percent()} | "
         f"{proof.top5.percent() if proof.top5 else 'not applicable'} |"
         for file, proof in proofs.items()
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.environment import versions
 from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file
+from ...core.records import to_json
 from ...trainer.run import Run
 from ..origin import features_origin, portable
 from ..parity.held_out import HeldOut
@@ -115,7 +116,7 @@ def parity_record(evidence: Evidence, manifest: Mapping[str, Any]) -> dict[str, 
         "held_out": {"fingerprint": held_out.fingerprint, "n": len(held_out), "unreadable": held_out.unreadable},
         "cached_features_relative_difference": evidence.cached,
         "files": {
-            file: proof.parity.to_dict() | {"settings": proof.settings, "top1": asdict(proof.top1)}
+            file: proof.parity.to_dict() | {"settings": to_json(proof.settings), "top1": asdict(proof.top1)}
             for file, proof in compared.items()
         },
         "precision": gate and _placeless(gate.to_dict()),

@@ -22,6 +22,7 @@ from torch.export.pt2_archive._package import load_pt2
 from ...core.archive import Archive, checked_archive
 from ...core.errors import DamagedFileError
 from ...core.printable import printable
+from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
@@ -130,7 +131,7 @@ class ExportedProgramModel(Model):
         extra = {key: text for key, text in contents.extra_files.items() if key in KEYS}
         self.metadata = Metadata.from_strings(extra, str(path))
         torch.set_num_threads(threads)
-        self.settings = {"runtime": f"torch {torch.__version__}", "provider": provider, "threads": threads}
+        self.settings = RuntimeSettings(f"torch {torch.__version__}", provider, threads)
 
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:

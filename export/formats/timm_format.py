@@ -16,6 +16,7 @@ from ...core.files import read_json, write_json
 from ...core.safetensors_bytes import in_order
 from ...models.heads import Linear
 from ...models.normalize import Normalize
+from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, answer
 from ..errors import cause
 from ..labels import describe
@@ -136,7 +137,7 @@ class TimmModel(Model):
         self._network = nn.Sequential(Normalize(self.metadata.recipe), network).eval().to(self._device)
         self.load_seconds = time.perf_counter() - start
         torch.set_num_threads(threads)
-        self.settings = {"runtime": f"timm {timm.__version__}", "provider": provider, "threads": threads}
+        self.settings = RuntimeSettings(f"timm {timm.__version__}", provider, threads)
 
     def feed(self, inputs: Array) -> Array:
         """Pixels ``(N, 3, H, W)``: timm's networks take nothing else."""

@@ -18,6 +18,7 @@ import torch
 from ...core.archive import checked_archive
 from ...core.errors import DamagedFileError, InputError
 from ...core.printable import printable
+from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, Graph
 from ..errors import cause
 from ..metadata import KEYS, Metadata
@@ -95,7 +96,7 @@ class TorchScriptModel(Model):
         self.load_seconds = time.perf_counter() - start
         self.metadata = Metadata.from_strings(strings, str(path))
         torch.set_num_threads(threads)
-        self.settings = {"runtime": f"torch {torch.__version__}", "provider": provider, "threads": threads}
+        self.settings = RuntimeSettings(f"torch {torch.__version__}", provider, threads)
 
     def feed(self, inputs: Array) -> Array:
         """As declared; float pixels stay channels-last in memory, which libtorch computes a third faster on a CPU."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from ...core.progress import progress
 from ...metrics.equality import Difference, difference, finite_rows
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
+from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError
@@ -46,7 +47,7 @@ class Proof:
     parity: ParityReport
     top1: Share
     top5: Share | None
-    settings: dict[str, Any]
+    settings: RuntimeSettings
 
 
 class Proofs(NamedTuple):

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from ...core.arguments import typed
 from ...core.environment import versions
 from ...core.errors import InputError
+from ...core.records import to_json
+from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
 from ..bundle.recorded import check_fields, check_listed
@@ -51,7 +53,7 @@ class Verification:
     bundle: str
     data: str
     files: dict[str, ParityReport]
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, RuntimeSettings]
     changed: list[str]
     versions: dict[str, str]
     exported_with: dict[str, str]
@@ -69,10 +71,9 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as JSON values."""
-        return asdict(self) | {
-            "files": {name: report.to_dict() for name, report in self.files.items()},
-            "passed": self.passed,
-        }
+        values: dict[str, Any] = to_json(self)
+        files = {name: report.to_dict() for name, report in self.files.items()}
+        return values | {"files": files, "passed": self.passed}
 
 
 @typed

@@ -13,6 +13,7 @@ from ...core.progress import progress
 from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
+from ...models.runtime_settings import RuntimeSettings
 from ..options import ExportOptions
 from ..parity.held_out import HeldOut
 from ..parity.parity import Parity, ParityReport
@@ -60,7 +61,7 @@ class GateReport:
     agreement: ParityReport
     most_predicted: str
     most_predicted_share: float
-    settings: dict[str, Any]
+    settings: RuntimeSettings
     max_drop: float
 
     @property

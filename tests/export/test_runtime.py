@@ -113,7 +113,7 @@ def test_an_unknown_provider(tiny_bundle):
 def test_threads_honour_omp_then_affinity(monkeypatch, tiny_bundle):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert default_threads() == 3
-    assert open_model(tiny_bundle.path / "model.onnx", threads=1).settings["threads"] == 1
+    assert open_model(tiny_bundle.path / "model.onnx", threads=1).settings.threads == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
     assert default_threads() == len(os.sched_getaffinity(0))
 
@@ -131,5 +131,5 @@ def test_threads_are_those_of_the_process_not_of_the_host(monkeypatch):
 
 def test_settings_say_what_runs(tiny_bundle):
     settings = open_model(tiny_bundle.path / "model.onnx").settings
-    assert settings["provider"] == "CPUExecutionProvider"
-    assert onnxruntime.__version__ in settings["runtime"]
+    assert settings.provider == "CPUExecutionProvider"
+    assert onnxruntime.__version__ in settings.runtime
