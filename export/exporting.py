@@ -143,7 +143,9 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
                 gate = lower_file(folder / file, training, validation, options)
         replaced = [FULL_FILE] if gate else []
         models = {file: open_model(folder / file) for file in (*files.values(), *replaced)}
-        proofs, recorder = prove(module, models, held_out, options)
+        proofs, recorder, accuracy = prove(module, models, held_out, options)
+        if options.data is None and not metadata.resize:
+            accuracy.check(run.record["results"]["test"], str(run.path))
         recorder.save(folder / REFERENCE, metadata)
         evidence = Evidence(
             {file: proofs[file] for file in files.values()},

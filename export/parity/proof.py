@@ -23,6 +23,7 @@ from ..runtime import Array, Model, Outputs
 from .held_out import Batch, HeldOut, HeldOutImages
 from .module import PythonModule, module_input, python_outputs
 from .parity import Parity, ParityReport
+from .recorded_accuracy import RecordedAccuracy
 from .rounding import allowed_share
 from .running import batches_of, check_metadata, run_file, try_ties
 from .synthetic_inputs import made_up_inputs
@@ -56,10 +57,12 @@ class Proofs(NamedTuple):
     Attributes:
         files: Of each file.
         recorder: Has seen every batch, with the logits of the Python module and of the files in lower precision.
+        accuracy: Has seen what of them the Python module has right.
     """
 
     files: dict[str, Proof]
     recorder: Recorder
+    accuracy: RecordedAccuracy
 
 
 def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, options: ExportOptions) -> Proofs:
@@ -80,7 +83,7 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
         InputError: Not one input could be read.
     """
     classifier, metadata = module
-    tolerance, recorder = options.tolerance, Recorder(len(held_out))
+    tolerance, recorder, accuracy = options.tolerance, Recorder(len(held_out)), RecordedAccuracy()
     check_metadata(models, metadata)
     size = max(options.batch_size, FEATURE_ROWS) if metadata.head_only else metadata.batch_size(options.batch_size)
     classifier.to(memory_format=torch.channels_last)
@@ -93,6 +96,7 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
         measured = [_Measured(name, model, tolerance or 0.0, share) for name, model in models.items()]
         for batch in chain([first], batches):
             reference = python_outputs(*module, batch.inputs)
+            accuracy.add(reference.logits, batch.labels)
             answers = {one.name: one.add(batch, reference) for one in measured}
             rounded = {one.name: answers[one.name] for one in measured if not one.exact}
             recorder.add(batch, {PYTHON: reference.logits} | rounded)
@@ -103,7 +107,7 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
     for proof in proofs.values():
         if not proof.parity.passed:
             raise ParityError(proof.parity.failure(), proof.parity)
-    return Proofs(proofs, recorder)
+    return Proofs(proofs, recorder, accuracy)
 
 
 class _Measured:

@@ -16,10 +16,11 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
+from headsmith.export.parity.recorded_accuracy import RecordedAccuracy
 from headsmith.models import Linear, backbone_from_record
 from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.heads import save_head
-from headsmith.trainer import Run
+from headsmith.trainer import FeatureSet, Run
 
 
 @pytest.fixture
@@ -235,3 +236,60 @@ def test_a_run_folder_by_name(tiny_run, out):
         Run.load(tiny_run.path).class_names
         == export_classifier(str(tiny_run.path), out=str(out), head_only=True).class_names
     )
+
+
+def relabelled(run, folder, order):
+    """A run like another one, on a copy of its features whose test rows have labels in another order."""
+    features = FeatureSet.load(run.record["features"]["path"])
+    rows = {split: features.arrays(split)[0].numpy() for split in features.columns}
+    labels = {split: features.arrays(split)[1].numpy() for split in features.columns}
+    labels["test"] = labels["test"][order]
+    other = FeatureSet.from_arrays(rows, labels, class_names=features.class_names, out=folder)
+    record = run.record | {"backbone": None, "features": run.record["features"] | {"path": str(other.path)}}
+    return dataclasses.replace(run, record=record)
+
+
+@pytest.mark.parametrize("order", [np.arange(12), np.roll(np.arange(12), 2), np.roll(np.arange(12), 6)])
+def test_the_recorded_accuracy_is_that_of_the_proof(tiny_run, tmp_path, out, order):
+    """Features of the same shape in the place of those of the training: the head is right about others of them."""
+    run = relabelled(tiny_run, tmp_path / "features", order)
+    if (order == np.arange(12)).all():
+        assert export_classifier(run, out=out, head_only=True).manifest["accuracy"]["model.onnx"]["top1"]["n"] == 12
+        return
+    with pytest.raises(ParityError, match=r"run: the head has \d+ of 12 held-out inputs right, its training said \d+"):
+        export_classifier(run, out=out, head_only=True)
+    assert nothing_left(out)
+
+
+def test_images_that_moved_to_other_classes_are_noticed(tiny_run, out):
+    """`prove` looks at all labels; the features of the first images alone would be as they were."""
+    record = json.loads(json.dumps(tiny_run.record))
+    record["results"]["test"]["top1"] = 0.25
+    with pytest.raises(ParityError, match="its training said 3, and rounding explains"):
+        export_classifier(dataclasses.replace(tiny_run, record=record), out=out)
+    assert nothing_left(out)
+    record["results"]["test"]["n"] = 13  # one that is unreadable now: other inputs are not compared
+    assert export_classifier(dataclasses.replace(tiny_run, record=record), out=out).path == out
+
+
+@pytest.mark.parametrize(
+    ("logits", "said", "passes"),
+    [
+        ([[5.0, 1.0], [1.0, 5.0], [5.0, 1.0], [5.0, 1.0]], 0.75, True),
+        ([[5.0, 1.0], [1.0, 5.0], [5.0, 1.0], [5.0, 1.0]], 1.0, False),
+        ([[5.0, 4.95], [1.0, 5.0], [5.0, 1.0], [4.95, 5.0]], 0.75, True),  # two may fall either way
+        ([[5.0, 4.95], [1.0, 5.0], [5.0, 1.0], [4.95, 5.0]], 0.25, True),
+        ([[5.0, 4.5], [1.0, 5.0], [5.0, 1.0], [4.95, 5.0]], 0.25, True),
+        ([[5.0, 4.5], [1.0, 5.0], [5.0, 1.0], [4.95, 5.0]], 0.0, False),
+        ([[0.0, 0.0]] * 4, 0.5, True),  # a head of zeros: ties
+    ],
+)
+def test_what_rounding_explains_of_an_accuracy(logits, said, passes):
+    found = RecordedAccuracy()
+    for half in (slice(0, 2), slice(2, 4)):
+        found.add(np.array(logits[half], np.float32), np.zeros(2, np.int64))
+    if passes:
+        found.check({"n": 4, "top1": said}, "run")
+    else:
+        with pytest.raises(ParityError, match="run: the head has"):
+            found.check({"n": 4, "top1": said}, "run")

@@ -33,7 +33,9 @@ def run(request, tiny_run):
         parameter.data += torch.randn(parameter.shape, generator=generator)
     if options.get("norm") == "standard":
         head.fit_statistics(features.float().mean(0), features.float().std(0))
-    return dataclasses.replace(tiny_run, head=head.eval())
+    results = tiny_run.record["results"]
+    unscored = results | {"test": results["test"] | {"n": 0}}  # what it says of accuracy is of another head
+    return dataclasses.replace(tiny_run, head=head.eval(), record=tiny_run.record | {"results": unscored})
 
 
 @pytest.mark.parametrize("head_only", [False, True])

@@ -1,0 +1,54 @@
+"""Is the module that is exported as accurate as its training said?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParityError
+from ..runtime import Array
+
+# Features that were cached may differ from those of the proof by 1 % (`proof.FEATURE_TOLERANCE`), and each of two
+# logits moves by about as much of the largest one; so rows nearer to the border than twice that may fall either way.
+CLOSE = 2e-2
+
+
+class RecordedAccuracy:
+    """Counts, batch by batch, which inputs the Python module has right, and which may be so by rounding."""
+
+    def __init__(self) -> None:
+        self._margins: list[Array] = []
+
+    def add(self, logits: Array, labels: Array) -> None:
+        """Take note of a batch.
+
+        Args:
+            logits: ``(N, C)``, of the Python module.
+            labels: ``(N,)`` integers, the right classes.
+        """
+        rows, largest = np.arange(len(labels)), float(np.abs(logits).max()) or 1.0
+        others = logits.copy()
+        others[rows, labels] = -np.inf
+        self._margins.append((logits[rows, labels] - others.max(axis=1)) / largest)
+
+    def check(self, recorded: Mapping[str, Any] | None, where: str) -> None:
+        """Compare with the figures of the training.
+
+        Args:
+            recorded: ``n`` and ``top1`` of the same split; nothing is compared where these are of another number of
+                inputs, as where images are unreadable now.
+            where: The run, for errors.
+
+        Raises:
+            ParityError: More inputs are right, or fewer, than those that lie on the border explain.
+        """
+        margins = np.concatenate(self._margins)
+        if not recorded or recorded.get("n") != len(margins) or recorded.get("top1") is None:
+            return
+        said = round(recorded["top1"] * len(margins))
+        right, close = (int(np.count_nonzero(mark)) for mark in (margins > 0, np.abs(margins) <= CLOSE))
+        if abs(right - said) > close:
+            raise ParityError(
+                f"{where}: the head has {right} of {len(margins)} held-out inputs right, its training said {said}, and "
+                f"rounding explains {close} at most: head, features or labels are others now; extract and train again"
+            )
