@@ -11,11 +11,12 @@ import torch
 from PIL import Image
 
 from headsmith.core.cpus import usable_cpus
-from headsmith.evaluate.held_out import HeldOutData, open_data
+from headsmith.evaluate.held_out import open_data
+from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.measuring.measurement import measure
 from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.zoo import find_candidates, open_candidate
-from headsmith.export.parity.held_out import Batch
+from headsmith.export.held_out import Batch
 from headsmith.export.runtime import Model
 from headsmith.trainer.features.images.batches import image_batches
 
@@ -30,9 +31,14 @@ class Decoded:
     data: list[Batch]
     index: np.ndarray = field(default_factory=lambda: np.arange(1000))
     name: str = "decoded"
+    sets: None = None
 
     def __len__(self) -> int:
         return len(self.data) * BATCH
+
+    def rows_of(self, ids: list[str]) -> list[int]:
+        """Which inputs have these ids."""
+        return [int(sample) for sample in ids]
 
     def batches(self, size: int) -> Iterator[Batch]:
         """All of them, as they are."""
@@ -45,11 +51,11 @@ def overhead() -> list[tuple[str, float, int, str]]:
     Seconds are those of the CPUs, which other work on the machine changes least.
     """
     (candidate,) = find_candidates(["lite0"])
-    model, held_out, data = open_candidate(candidate, threads=usable_cpus()), *decoded()
+    model, held_out = open_candidate(candidate, threads=usable_cpus()), decoded()
     options, bare, ours = EvaluationOptions("decoded", batch_size=BATCH), [], []
     for _ in range(REPEATS):
         bare.append(cpu_seconds(lambda: bare_runs(model, held_out)))
-        ours.append(cpu_seconds(lambda: measure(model, held_out, data, options)))
+        ours.append(cpu_seconds(lambda: measure(model, held_out, options)))
     rows = len(held_out)
     added = f"{min(ours) / min(bare) - 1:+.1%} of the bare runs"
     return [
@@ -71,7 +77,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def decoded() -> tuple[Decoded, HeldOutData]:
+def decoded() -> Decoded:
     """Batches of smooth random pictures."""
     random = np.random.default_rng(0)
     ids = [str(number) for number in range(BATCH * BATCHES)]
@@ -79,9 +85,7 @@ def decoded() -> tuple[Decoded, HeldOutData]:
         Batch(picture(random, (224, 224), BATCH), random.integers(0, 1000, BATCH), ids[start : start + BATCH])
         for start in range(0, len(ids), BATCH)
     ]
-    data = HeldOutData({})
-    data.__dict__["_rows"] = {sample: row for row, sample in enumerate(ids)}
-    return Decoded(batches), data
+    return Decoded(batches)
 
 
 def picture(random: np.random.Generator, size: tuple[int, int], count: int) -> np.ndarray:
@@ -100,7 +104,7 @@ def decoding() -> list[tuple[str, float, int, str]]:
         place.mkdir(parents=True)
         for number in range(PICTURES):
             Image.fromarray(picture(random, SIZE, 1)[0]).save(place / f"{number}.jpg", quality=90)
-        images = open_data(place.parent).images
+        images = open_data(HeldOutSource(str(place.parent))).images
         found = []
         for _ in range(REPEATS):
             start = time.perf_counter()

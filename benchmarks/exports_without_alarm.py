@@ -21,9 +21,9 @@ import torch
 from headsmith.core.errors import HeadsmithError
 from headsmith.export import Classifier, open_model
 from headsmith.export.formats.registry import FORMATS
+from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.options import FEATURES, FLOAT_NCHW, ExportOptions
-from headsmith.export.parity.held_out import Batch
 from headsmith.export.parity.module import PythonModule
 from headsmith.export.parity.proof import prove
 from headsmith.models import build_head, load_backbone
@@ -33,7 +33,7 @@ CLASSES, WIDTHS = (1, 2, 3, 5, 6, 17, 101), (1, 3, 8, 65, 200)
 SCALES = (1e-3, 1.0, 30.0, 1e3)
 
 
-class HeldOut:
+class MadeUpInputs:
     """Labelled inputs."""
 
     unreadable = ()
@@ -99,7 +99,7 @@ def exported(folder, number, backbone):
     path = folder / str(number) / FORMATS[format].named("b")
     path.parent.mkdir(parents=True)
     FORMATS[format].write(module.folded(), about, path, ExportOptions())
-    held_out = HeldOut(inputs, random.integers(0, classes, len(inputs)))
+    held_out = MadeUpInputs(inputs, random.integers(0, classes, len(inputs)))
     models = {path.name: open_model(path, threads=1)}
     [proof] = prove(PythonModule(module, about), models, held_out, ExportOptions()).files.values()
     return format, kind, proof.parity.worst / (proof.parity.allowed_difference or 1)

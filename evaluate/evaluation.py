@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest_shape import check_manifest
 from ..export.formats.formats import checked_threads
 from .held_out import open_data, part_trained_on
+from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
 from .measuring.timing import CHEAP, THOROUGH, time_together
 from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
-from .results import HeldOutRecord, Results, ResultsFolder, load_results
+from .results import Results, ResultsFolder, load_results
 from .zoo import Candidate, find_candidates
 from .zoo.listing import expand
 from .zoo.manifest import Row
@@ -123,15 +125,15 @@ def evaluate_classifiers(
 def _evaluate(rows: Sequence[Row], out: Path, options: EvaluationOptions) -> Results:
     """`evaluate_classifiers` with its options as one."""
     candidates = find_candidates(rows, **options.files)
-    part = part_trained_on(options.data, _manifests(rows), **options.columns) if options.truth is None else False
-    held_out = open_data(options.data, **options.held_out, part=part)
+    source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))
+    held_out = open_data(source)
     record = HeldOutRecord(
         name=held_out.name,
         fingerprint=held_out.fingerprint,
         class_names=held_out.class_names,
         n=len(held_out),
-        source=held_out.source,
-        notes=list(held_out.notes),
+        source=source,
+        warnings=list(held_out.warnings),
     )
     folder = ResultsFolder(out, record)
     if folder.begun:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
+from .held_out_record import HeldOutSource
 
 KS, TORCH = (1, 5), "torch"
 
@@ -78,15 +79,16 @@ class EvaluationOptions:
                 raise InputError(f"{flag}: {value} found, expected at least 1")
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """The columns of a `datasets` source, as `open_data` takes them."""
-        return {"image_column": self.image_column, "label_column": self.label_column}
-
-    @property
-    def held_out(self) -> dict[str, Any]:
-        """What says which inputs are right, as `open_data` takes it."""
-        own = {"truth": self.truth, "class_ids": self.class_ids, "group_column": self.group_column}
-        return own | self.columns
+    def source(self) -> HeldOutSource:
+        """Where the held-out set lies."""
+        return HeldOutSource(
+            str(self.data),
+            None if self.truth is None else str(self.truth),
+            None if self.class_ids is None else str(self.class_ids),
+            self.group_column,
+            self.image_column,
+            self.label_column,
+        )
 
     @property
     def files(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from huggingface_hub import repocard_data as hub
 
 from ..core.warnings import are_worthless
+from ..export.held_out import Unreadable
 from ..metrics.proportions import Share
 from .measuring.published import Flips, Verdict
 from .measuring.speed import Speed
@@ -91,7 +92,7 @@ class EvalResult:
         against: Beside another runtime; ``None`` where none was asked for.
         flags: What makes the result doubtful, in words.
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
-        unreadable: Id and reason of what was left out.
+        unreadable: What was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
         notes: What of the classifier's setup is worth telling, in words.
         conditions: Hash of machine, versions, threads and batch size, under which it was measured.
@@ -114,7 +115,7 @@ class EvalResult:
     against: Flips | None
     flags: list[str]
     not_finite: int
-    unreadable: list[dict[str, str]]
+    unreadable: list[Unreadable]
     duplicates: int
     notes: list[str] = field(default_factory=list)
     conditions: str = ""

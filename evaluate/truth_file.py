@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.json_text import parse_json
 from ..core.text_file import read_lines, read_text
-from ..export.runtime import Array
+from ..core.warnings import CodedWarning
+from ..export.held_out import HeldOutImages
 from ..models.class_names import imagenet_names
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
 from ..trainer.features.images.image_set import ImageSet
@@ -25,30 +26,13 @@ IMAGENET = "imagenet-1k"
 _MOST_DEVKIT = 1 << 20
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """Images with the classes that a file gives them.
-
-    Attributes:
-        images: The images; where several classes are right, a sample's label is the first of them.
-        sets: ``(N, L)`` int64, the right classes of each image, -1 where it has fewer; ``None`` where each has one.
-        groups: The group of each image, or ``None``.
-        notes: What does not fit together, in words.
-    """
-
-    images: ImageSet
-    sets: Array | None
-    groups: list[str] | None
-    notes: list[str]
-
-
 class _Row(NamedTuple):
     file: str
     classes: list[str]
     group: str | None
 
 
-def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_column: str | None) -> Labelled:
+def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_column: str | None) -> HeldOutImages:
     """Give classes to the images under a folder.
 
     Args:
@@ -70,11 +54,11 @@ def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_col
         raise InputError(f"{root}: no image in it; expected files ending in {' '.join(sorted(IMAGE_SUFFIXES))}")
     if truth.suffix.lower() in (".csv", ".tsv"):
         known = _known(files)
-        rows, notes = _fitting(_csv_rows(truth, group_column, known), files, known, truth, root)
+        rows, found = _fitting(_csv_rows(truth, group_column, known), files, known, truth, root)
     elif group_column is not None:
         raise InputError(f"--group-column: {truth} has no columns; expected a CSV file")
     else:
-        rows, notes = _line_rows(truth, files, root), []
+        rows, found = _line_rows(truth, files, root), []
     ids = class_names_of(class_ids or (IMAGENET if truth.suffix.lower() == ".json" else None))
     if ids is not None:
         rows = [row._replace(classes=[_named(name, ids, str(truth)) for name in row.classes]) for row in rows]
@@ -85,7 +69,7 @@ def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_col
             f"{truth}: classes are the numbers {min(numbers)}..{max(numbers)}{based}; say what they stand for with "
             "--class-ids: a file with `id name` lines, the devkit's meta.mat, or imagenet-1k"
         )
-    return _labelled(rows, root, truth, ids, notes)
+    return _labelled(rows, root, truth, ids, found)
 
 
 def class_names_of(class_ids: str | Path | None) -> Mapping[str, str] | None:
@@ -187,7 +171,7 @@ def _known(files: Sequence[str]) -> dict[str, str]:
 
 def _fitting(
     rows: list[_Row], files: Sequence[str], known: Mapping[str, str], truth: Path, root: Path
-) -> tuple[list[_Row], list[str]]:
+) -> tuple[list[_Row], list[CodedWarning]]:
     """The rows whose image is there, in the order of the images; and what is missing."""
     fitting = [row._replace(file=known[row.file]) for row in rows if row.file in known]
     found = {row.file: row for row in reversed(fitting)}
@@ -199,11 +183,15 @@ def _fitting(
     bare = [file for file in files if file not in found]
     if not found:
         raise InputError(f"{truth}: none of its {len(rows)} files is in {root}, such as {rows[0].file}")
-    notes = [f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}"] if gone else []
-    notes += [f"{len(bare)} images have no row in {truth.name} and are left out: {listed(bare)}"] if bare else []
     again = len(fitting) - len(found)
-    notes += [f"{again} rows of {truth.name} repeat an earlier one and count once"] if again else []
-    return [found[file] for file in files if file in found], notes
+    said = {
+        "rows-without-image": gone and f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}",
+        "images-without-row": bare
+        and f"{len(bare)} images have no row in {truth.name} and are left out: {listed(bare)}",
+        "repeated-rows": again and f"{again} rows of {truth.name} repeat an earlier one and count once",
+    }
+    warnings = [CodedWarning(code, str(message)) for code, message in said.items() if message]
+    return [found[file] for file in files if file in found], warnings
 
 
 def _line_rows(path: Path, files: Sequence[str], root: Path) -> list[_Row]:
@@ -237,8 +225,9 @@ def _json_classes(path: Path) -> list[list[str]]:
 
 
 def _labelled(
-    rows: Sequence[_Row], root: Path, truth: Path, ids: Mapping[str, str] | None, notes: list[str]
-) -> Labelled:
+    rows: Sequence[_Row], root: Path, truth: Path, ids: Mapping[str, str] | None, found: list[CodedWarning]
+) -> HeldOutImages:
+    """The images with their classes; where several are right, a sample's label is the first of them."""
     several = any(len(row.classes) != 1 for row in rows)
     names = sorted(set(ids.values()) if several and ids else {name for row in rows for name in row.classes})
     index = {name: place for place, name in enumerate(names)}
@@ -246,6 +235,6 @@ def _labelled(
     samples = [Sample(row.file, right[0] if right else 0, "test") for row, right in zip(rows, sets, strict=True)]
     images = ImageSet({"source": str(root)}, names, samples, f"classes from {truth.name}", lambda one: root / one.id)
     without = sum(not right for right in sets)
-    notes = [*notes, f"{without} images have no right class and are left out"] if without else notes
+    none = [CodedWarning("no-right-class", f"{without} images have no right class and are left out")] if without else []
     groups = None if rows[0].group is None else [str(row.group) for row in rows]
-    return Labelled(images, right_classes(sets) if several else None, groups, notes)
+    return HeldOutImages(images, sets=right_classes(sets) if several else None, groups=groups, warnings=(*found, *none))

@@ -19,10 +19,10 @@ from .classifier import Classifier
 from .formats.extensions import extensions
 from .formats.formats import open_model
 from .formats.registry import FORMATS
+from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
-from .parity.held_out import HeldOut, HeldOutImages
 from .parity.module import PythonModule
 from .parity.proof import compare_features, prove
 from .parity.resizing import compare_with_pil
@@ -199,7 +199,7 @@ def _compare_features(inputs: RunInputs, module: PythonModule, held_out: HeldOut
     """See `compare_features`; ``None`` for a head alone, and where the run's feature set is not there any more."""
     if not isinstance(held_out, HeldOutImages) or (cached := inputs.cached_features()) is None:
         return None
-    by_pil = replace(held_out, preprocessing=module.metadata.recipe)
+    by_pil = replace(held_out, prepare=module.metadata.recipe)
     return compare_features(module.classifier.without_resize(), module.metadata, by_pil, cached)
 
 

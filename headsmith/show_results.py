@@ -35,8 +35,8 @@ def show_results(results: "Results", as_json: bool) -> None:
         "least 0.05)",
     )
     console.print(f"results and every prediction: {escape(str(results.path))}")
-    for note in results.data.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
+    for warning in results.data.warnings:
+        console.print(f"[yellow]warning ({warning.code}):[/] {escape(with_flags(warning.message))}")
     if first.duplicates:
         console.print(f"[yellow]note:[/] {first.duplicates} {kind} repeat an earlier one, byte by byte; they count")
     _show_notes(results)
@@ -46,7 +46,7 @@ def show_results(results: "Results", as_json: bool) -> None:
         _show_reference(result)
     for failed in results.failed:
         console.print(f"[red]failed:[/] {escape(with_flags(failed.line))}")
-    list_unreadable(first.unreadable)
+    list_unreadable([vars(one) for one in first.unreadable])
 
 
 def _show_notes(results: "Results") -> None:

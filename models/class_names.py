@@ -7,6 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InputError, near
 
 IMAGENET = "imagenet-1k"
 ClassNames = tuple[tuple[str, ...], ...]
@@ -66,3 +71,37 @@ def find_classes(wanted: Sequence[str], known: ClassNames) -> list[int | None]:
         index = {name: position for position, name in enumerate(names) if count[name] == 1}
         columns.append([index.get(name) for name in wanted])
     return max(columns, key=lambda found: len(found) - found.count(None))
+
+
+def match_classes(wanted: Sequence[str], known: ClassNames, where: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The output of each class, by whichever of the outputs' names knows most of the classes, whatever their order.
+
+    Args:
+        wanted: Class names of a data set, each once.
+        known: The names of the outputs.
+        where: What holds the data, for errors.
+
+    Returns:
+        ``(len(wanted),)`` int64, no two alike. Where these are fewer than the outputs, accuracy among them alone is
+        ``Scorer(classes=...)`` of this.
+
+    Raises:
+        InputError: A class that no output bears; classes that are numbers, whose order nobody knows.
+    """
+    found = find_classes(wanted, known)
+    unknown = [name for name, output in zip(wanted, found, strict=True) if output is None]
+    if not unknown:
+        return np.array(found, dtype=np.int64)
+    if all(name.isdecimal() for name in wanted) and not known[0][0].isdecimal():
+        span = f"{min(map(int, wanted))}..{max(map(int, wanted))}"
+        raise InputError(
+            f"{where}: its classes are the numbers {span}, the classifier's labels are names such as {known[0][0]!r}; "
+            "ids of ILSVRC's devkit (1..1000) and the places of sorted WordNet ids (0..999) are different orders, so "
+            "name the classes"
+        )
+    hint = near(unknown[0], {name for column in known for name in column})
+    hint = hint or f"; its labels are {', '.join(repr(column[0]) for column in known)}, ..."
+    raise InputError(
+        f"{where}: {len(unknown)} of its {len(wanted)} classes are not among the {len(known[0])} labels of the "
+        f"classifier, such as {unknown[0]!r}{hint}"
+    )

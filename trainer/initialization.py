@@ -8,6 +8,7 @@ import torch
 
 from ..core.errors import InputError, near
 from ..core.printable import shown
+from ..models.class_names import find_classes, match_classes
 from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
 from .feature_scale import first_weights
@@ -120,8 +121,6 @@ def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]
 
 
 def _by_name(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
-    from ..models.class_names import find_classes
-
     hint = f"use zeros, or {BACKBONE_IN_ORDER} where output i is class i"
     if own.names is None:
         raise InputError(
@@ -143,8 +142,7 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
     _check_backbone(run, head.in_features, backbone)
     if sorted(run.class_names) != sorted(class_names):
         raise InputError(f"--start: {path}: {_difference(run.class_names, class_names)}")
-    index = {name: position for position, name in enumerate(run.class_names)}
-    saved = run.head.with_classes([index[name] for name in class_names])
+    saved = run.head.with_classes(match_classes(class_names, (tuple(run.class_names),), str(path)).tolist())
     if (head.kind, head.options) != (saved.kind, saved.options) and not isinstance(saved.folded(), Linear):
         raise InputError(f"--start: {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
     _take_over(head, saved)

@@ -8,12 +8,11 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.progress import progress
-from ...export.parity.held_out import Batch, HeldOut
+from ...export.held_out import Batch, HeldOut
 from ...export.parity.parity import follows_logits
 from ...export.parity.running import batches_of
 from ...export.runtime import Array, Model, Outputs
 from ...metrics.equality import difference
-from ..held_out import HeldOutData
 from ..metrics import RowScores, Scorer
 from ..options import EvaluationOptions
 
@@ -61,7 +60,7 @@ class Measurement:
 class _Collector:
     """What grows batch by batch."""
 
-    data: HeldOutData
+    held_out: HeldOut
     order: Array
     scorers: list[Scorer]
     keep_logits: bool
@@ -71,10 +70,8 @@ class _Collector:
     inconsistent: int = 0
 
     def add(self, batch: Batch, outputs: Outputs) -> None:
-        if self.data.sets is None:
-            labels = np.argsort(self.order)[batch.labels]
-        else:
-            labels = self.data.sets[self.data.rows_of(batch.ids)]
+        sets = self.held_out.sets
+        labels = np.argsort(self.order)[batch.labels] if sets is None else sets[self.held_out.rows_of(batch.ids)]
         logits = outputs.logits[:, self.order]
         for scorer in self.scorers:
             scorer.add(logits, labels)
@@ -86,13 +83,12 @@ class _Collector:
         self.inconsistent += int((~follows_logits(outputs) & finite).sum())
 
 
-def measure(model: Model, held_out: HeldOut, data: HeldOutData, options: EvaluationOptions) -> Measurement:
+def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Measurement:
     """Run a file over held-out inputs; the first batch is run once before the clock starts.
 
     Args:
         model: The file.
-        held_out: The inputs as it takes them, of ``data``.
-        data: The held-out set.
+        held_out: The inputs as it takes them.
         options: ``batch_size``, ``k`` (at least 5 answers are kept), and ``save_logits``.
 
     Raises:
@@ -103,7 +99,7 @@ def measure(model: Model, held_out: HeldOut, data: HeldOutData, options: Evaluat
     if len(held_out.index) < num_logits:
         scorers.append(Scorer(num_logits, classes=np.arange(len(held_out.index)), k=k))
     order = class_order(held_out.index, num_logits)
-    found, session_seconds = _Collector(data, order, scorers, options.save_logits), 0.0
+    found, session_seconds = _Collector(held_out, order, scorers, options.save_logits), 0.0
     with progress("Evaluating", len(held_out), "inputs") as advance:
         start = time.perf_counter()
         batches = held_out.batches(model.metadata.batch_size(options.batch_size))
@@ -123,7 +119,7 @@ def measure(model: Model, held_out: HeldOut, data: HeldOutData, options: Evaluat
     kept = [found.ids[row] for row in scorers[0].rows]
     return Measurement(
         ids=kept,
-        rows=data.rows_of(kept),
+        rows=held_out.rows_of(kept),
         scores=scorers[0].scores(),
         subset=scorers[1].scores() if len(scorers) > 1 else None,
         logits=np.concatenate(found.logits)[scorers[0].rows] if options.save_logits else None,

@@ -8,11 +8,10 @@ from ...core.environment import cpu_name, describe_cpu, describe_device, pick_de
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
-from ...export.parity.held_out import HeldOut, HeldOutImages
+from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model
 from ...metrics.chance import largest_share
 from ...models.images import described
-from ..held_out import HeldOutData
 from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
 from ..options import EvaluationOptions
 from ..result import EvalResult, FailedModel, Setup
@@ -31,7 +30,7 @@ THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvis
 
 
 def evaluate_one(
-    candidate: Candidate | Failed, data: HeldOutData, folder: ResultsFolder, options: EvaluationOptions
+    candidate: Candidate | Failed, data: HeldOut, folder: ResultsFolder, options: EvaluationOptions
 ) -> EvalResult | FailedModel:
     """Measure one classifier and keep the result, or say why that failed; latency and memory are timed later."""
     key, conditions = _key(candidate, data, options), _conditions(options)
@@ -58,12 +57,12 @@ def is_timed(result: EvalResult, options: EvaluationOptions) -> bool:
 
 
 def _measure(
-    candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions
+    candidate: Candidate, model: Model, data: HeldOut, options: EvaluationOptions
 ) -> tuple[EvalResult, Predictions, Array | None]:
     _check_nodes(candidate, model, options)
-    held_out = data.matched(candidate, model, options.strict)
-    suspicions, notes = probed(candidate, model, data)
-    measured = measure(model, held_out, data, options)
+    held_out = data.for_classifier(model.metadata, candidate.names, strict=options.strict)
+    suspicions, notes = probed(candidate, model, held_out)
+    measured = measure(model, held_out, options)
     notes += _remarked(held_out, candidate)
     speed = speed_of_pass(model, held_out, measured, options)
     against = None
@@ -71,7 +70,7 @@ def _measure(
         from .torch_comparison import torch_twin
 
         twin = torch_twin(candidate, model)
-        other = measure(twin, held_out, data, replace(options, save_logits=False))
+        other = measure(twin, held_out, replace(options, save_logits=False))
         against = flips(measured.scores, other.scores, measured.ids, twin.settings.runtime)
     order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
     correct, several = scores.correct(), scores.several
@@ -112,9 +111,9 @@ def _measure(
 
 def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
     """How many of the images that were read were more than plain RGB or grey, and what was done with them."""
-    if not isinstance(held_out, HeldOutImages) or candidate.preprocessing is None:
-        return []
     found = held_out.remarks
+    if not found or candidate.preprocessing is None:
+        return []
     said = described(found, candidate.preprocessing.background)
     return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
 
@@ -134,7 +133,7 @@ def _strange_scores(model: Model) -> list[str]:
     return found
 
 
-def _key(candidate: Candidate | Failed, data: HeldOutData, options: EvaluationOptions) -> str:
+def _key(candidate: Candidate | Failed, data: HeldOut, options: EvaluationOptions) -> str:
     """A hash of what is asked, and of whom: a classifier has one row for each, however and wherever it was measured."""
     about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
     return sha256_json(
@@ -172,14 +171,14 @@ def _check_nodes(candidate: Candidate, model: Model, options: EvaluationOptions)
         )
 
 
-def _chance(data: HeldOutData, measured: Measurement, summary: Summary) -> float:
+def _chance(data: HeldOut, measured: Measurement, summary: Summary) -> float:
     """The share of inputs that naming always the same class has right, of the class for which that is most."""
     if data.sets is not None:
         return largest_share(data.sets[measured.rows])
     return summary.label_share or 0.0
 
 
-def _setup(candidate: Candidate, model: Model, data: HeldOutData, options: EvaluationOptions) -> Setup:
+def _setup(candidate: Candidate, model: Model, data: HeldOut, options: EvaluationOptions) -> Setup:
     recipe = candidate.preprocessing
     image = recipe if not candidate.head_only else None
     return Setup(

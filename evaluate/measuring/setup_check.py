@@ -3,25 +3,22 @@
 from dataclasses import replace
 from functools import partial
 
-from ...export.parity.held_out import HeldOutImages
+from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Array, Model
 from ...models.preprocessing import Preprocessing
-from ..held_out import HeldOutData
 from ..zoo import SAMPLE, Candidate, other_crops, power, probe
 
 
-def probed(candidate: Candidate, model: Model, data: HeldOutData) -> tuple[list[str], list[str]]:
+def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[str], list[str]]:
     """What `probe` doubts on some of the images that have one right class, and what it could have seen: a note."""
     recipe = candidate.preprocessing
-    if candidate.head_only or recipe is None or data.sets is not None or model.metadata.resize:
+    if not isinstance(held_out, HeldOutImages) or recipe is None or held_out.sets is not None or model.metadata.resize:
         return [], []
-    sample = data.matched(candidate, model, strict=False).sample(SAMPLE)
-    batches = list(sample.batches(SAMPLE))
-    if not batches or not isinstance(sample, HeldOutImages):
+    sample = replace(held_out.sample(SAMPLE), strict=False)
+    batch = next(sample.batches(SAMPLE), None)
+    if batch is None:
         return [], []
-    (batch,) = batches
-    read = set(batch.ids)
-    shown = sample.only([one for one in sample.images.samples if one.id in read])
+    shown = sample.only(sample.rows_of(batch.ids))
     crops = {name: partial(_first, shown, other) for name, other in other_crops(recipe).items()}
     doubts = probe(candidate, model, batch.inputs, batch.labels, crops)
     return doubts, [power(candidate, model, batch.inputs, crops)]
@@ -29,5 +26,5 @@ def probed(candidate: Candidate, model: Model, data: HeldOutData) -> tuple[list[
 
 def _first(sample: HeldOutImages, recipe: Preprocessing, count: int) -> Array:
     """The first images of a sample under another recipe: ``(count, H, W, 3)``, uint8."""
-    (batch,) = replace(sample.only(sample.images.samples[:count]), preprocessing=recipe).batches(count)
+    (batch,) = replace(sample.only(range(count)), prepare=recipe).batches(count)
     return batch.inputs

@@ -4,7 +4,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from ...export.parity.held_out import HeldOut, HeldOutImages
+from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Model
 from ..options import EvaluationOptions
 from .measurement import Measurement

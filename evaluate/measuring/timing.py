@@ -11,8 +11,8 @@ import numpy as np
 
 from ...core.environment import free_memory
 from ...core.progress import progress
+from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model, Outputs
-from ..held_out import HeldOutData
 from ..result import EvalResult
 from ..results import ResultsFolder
 from ..zoo import Candidate, open_candidate
@@ -72,7 +72,7 @@ class _Opened:
 
 
 def time_together(
-    found: Sequence[tuple[Candidate, EvalResult]], data: HeldOutData, folder: ResultsFolder, effort: Effort
+    found: Sequence[tuple[Candidate, EvalResult]], data: HeldOut, folder: ResultsFolder, effort: Effort
 ) -> None:
     """Time classifiers that were measured, in turns, and write what was found into their results."""
     seen: set[str] = set()
@@ -98,7 +98,7 @@ def _groups(found: Sequence[tuple[Candidate, EvalResult]]) -> Iterator[list[tupl
 
 
 def _open(
-    candidate: Candidate, result: EvalResult, data: HeldOutData, folder: ResultsFolder, seen: set[str]
+    candidate: Candidate, result: EvalResult, data: HeldOut, folder: ResultsFolder, seen: set[str]
 ) -> _Opened | None:
     """Open a file and see what memory it takes, without its runtime, which was loaded before."""
     notes = [note for note in result.notes if not note.startswith(UNTIMED)]
@@ -117,10 +117,10 @@ def _open(
     return _Opened(replace(result, notes=notes), model, one, memory, used)
 
 
-def _answered(candidate: Candidate, result: EvalResult, data: HeldOutData) -> tuple[Model, Array]:
+def _answered(candidate: Candidate, result: EvalResult, data: HeldOut) -> tuple[Model, Array]:
     """A file, opened, that has answered a batch, and one input of it."""
     model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
-    batch = next(data.matched(candidate, model, strict=False).sample(OPEN).batches(OPEN))
+    batch = next(data.for_classifier(model.metadata, candidate.names).sample(OPEN).batches(OPEN))
     one = batch.inputs[:1]
     fixed = candidate.setup and candidate.setup.batch  # a file of a fixed batch takes no more memory for more inputs
     model.answer(model.feed(np.concatenate([one] * (fixed or result.setup.batch_size))))

@@ -27,9 +27,9 @@ def method(results: Results, models: Sequence[Measured]) -> list[tuple[str, str]
     data, first = results.data, models[0].result
     n = f"{data.n:,} found, {first.n:,} scored, {len(first.unreadable):,} unreadable, {first.duplicates:,} duplicates"
     found = [("Data", data.name), ("Fingerprint", data.fingerprint), ("Inputs", n)]
-    found += [("Note", note) for note in data.notes]
+    found += [("Warning", str(warning)) for warning in data.warnings]
     if first.unreadable:
-        listed = ", ".join(f"{one['id']} ({one['reason']})" for one in first.unreadable[:5])
+        listed = ", ".join(f"{one.id} ({one.reason})" for one in first.unreadable[:5])
         found.append(("Unreadable", listed + (", ..." if len(first.unreadable) > 5 else "")))
     by_versions: dict[str, list[str]] = {}
     for model in models:

@@ -1,7 +1,7 @@
 """The folder with the results of an evaluation: what is in it, how it grows, how it is read."""
 
 from .predictions import Predictions
-from .reading import HeldOutRecord, Results, load_results
+from .reading import Results, load_results
 from .store import ResultsFolder
 
-__all__ = ["HeldOutRecord", "Predictions", "Results", "ResultsFolder", "load_results"]
+__all__ = ["Predictions", "Results", "ResultsFolder", "load_results"]

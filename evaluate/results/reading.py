@@ -1,7 +1,7 @@
 """Results as they are read: by the report, by comparisons, by anybody."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from ...core.cells import text_of
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import read_record
-from ...core.structure import structured
 from ...metrics.proportions import top_k
+from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
@@ -23,45 +23,11 @@ from .table import read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..held_out import HeldOutData
+    from ...export.held_out import HeldOut
 
 TABLE, DATA, MODELS, RESULT, PREDICTIONS = "results.csv", "data.json", "models", "result.json", "predictions.parquet"
 LOCK, LOGITS = ".lock", "logits.npz"
 LISTED = 6
-
-
-@dataclass(frozen=True)
-class HeldOutRecord:
-    """The held-out set of a results folder.
-
-    Attributes:
-        name: Where it comes from, as it was given.
-        fingerprint: SHA-256 of classes, ids, labels and contents.
-        class_names: Its classes, in its order; the first labels of every result.
-        n: Inputs, unreadable ones among them.
-        source: The keyword arguments of `headsmith.evaluate.held_out.open_data` that open it again.
-        notes: What was found while it was opened, such as images without a label.
-    """
-
-    name: str
-    fingerprint: str
-    class_names: list[str]
-    n: int
-    source: dict[str, Any]
-    notes: list[str]
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The keyword arguments of `headsmith.evaluate.held_out.open_data`."""
-
-    data: str
-    truth: str | None = None
-    class_ids: str | None = None
-    group_column: str | None = None
-    image_column: str | None = None
-    label_column: str | None = None
-    part: bool | dict[str, str] = False
 
 
 @dataclass(frozen=True)
@@ -166,14 +132,12 @@ class Results:
         return self._data.image(sample)
 
     @cached_property
-    def _data(self) -> "HeldOutData":
+    def _data(self) -> "HeldOut":
         from ..held_out import open_data
 
-        where = f"{self.path / DATA}: source"
-        source = structured(self.data.source, _Source, where, advice="evaluate again into another folder")
-        given = {name: value for name, value in vars(source).items() if value is not None}
-        given |= {name: self._found(given[name], Path.is_file) for name in ("truth", "class_ids") if name in given}
-        return open_data(**given | {"data": self._found(given["data"], Path.is_dir)})
+        said = self.data.source
+        files = {name: path and self._found(path, Path.is_file) for name, path in said.files.items()}
+        return open_data(replace(said, data=self._found(said.data, Path.is_dir), **files))
 
     def _found(self, path: str, is_one: Callable[[Path], bool]) -> str:
         """A relative path from here, or else from a folder that the results lie in, as where the evaluation ran."""
@@ -216,7 +180,7 @@ def load_results(folder: str | Path) -> Results:
     path = inside[0] if inside else path
     if not (path / DATA).is_file():
         raise InputError(f"{path}: holds no results (no {DATA} in it); `headsmith evaluate --out {path}` makes them")
-    data = read_record(path / DATA, HeldOutRecord)
+    data = HeldOutRecord.read(path / DATA)
     keys = sorted(found.parent.name for found in path.glob(f"{MODELS}/*/{RESULT}"))
     rows = read_table(path / TABLE)
     _check_listed(path, rows, keys)

@@ -8,13 +8,14 @@ import numpy as np
 from filelock import FileLock
 
 from ...core.errors import InputError
-from ...core.files import check_below, make_folder, new_folder, read_json
+from ...core.files import check_below, make_folder, new_folder
 from ...core.records import read_record, write_record
 from ...export.runtime import Array
+from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
 from ..statistics import standings
 from .predictions import Predictions
-from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, HeldOutRecord, load_results
+from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, load_results
 from .table import COLUMNS, failed_row, read_table, result_row, write_table
 
 RANKING = ("rank", "tied", "p_holm")
@@ -55,11 +56,11 @@ class ResultsFolder:
         self._check()
 
     def _check(self) -> None:
-        found = read_json(self.path / DATA)
-        if found.get("fingerprint") != self.data.fingerprint:
+        found = HeldOutRecord.read(self.path / DATA)
+        if found.fingerprint != self.data.fingerprint:
             raise InputError(
-                f"{self.path}: holds results on {found.get('name')} ({str(found.get('fingerprint'))[:12]}), not on "
-                f"{self.data.name} ({self.data.fingerprint[:12]}); choose another `out`"
+                f"{self.path}: holds results on {found.name} ({found.fingerprint[:12]}), not on {self.data.name} "
+                f"({self.data.fingerprint[:12]}); choose another `out`"
             )
 
     def find(self, key: str) -> EvalResult | None:

@@ -2,7 +2,6 @@
 
 from .candidate import Candidate, Failed, Published, Setup
 from .finding import find_candidates
-from .names import match_names
 from .opening import open_candidate
 from .probe import SAMPLE, power, probe
 from .setups import other_crops
@@ -14,7 +13,6 @@ __all__ = [
     "Published",
     "Setup",
     "find_candidates",
-    "match_names",
     "open_candidate",
     "other_crops",
     "power",

@@ -1,17 +1,14 @@
-"""How the outputs of a classifier are called, and which of them the classes of a held-out set are."""
+"""How the outputs of a classifier are called."""
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from ...core.errors import InputError, near
+from ...core.errors import InputError
 from ...core.text_file import read_lines
 from ...export.labels import check_labels
-from ...export.runtime import Array
-from ...models.class_names import IMAGENET, ClassNames, find_classes, imagenet_names
+from ...models.class_names import IMAGENET, ClassNames, imagenet_names
 
 
 def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
@@ -74,42 +71,6 @@ def readable(label: str) -> str:
     """``n01440764 tench`` for a WordNet id of ImageNet; any other label as it is."""
     synonym = _first_synonyms().get(label)
     return label if synonym is None else f"{label} {synonym}"
-
-
-def match_names(classes: Sequence[str], names: ClassNames, where: str) -> Array:
-    """For each class of a held-out set its output, by whichever of the outputs' names knows most of the classes.
-
-    Args:
-        classes: The classes of the set, each once, in any order.
-        names: The names of the outputs, of a `Candidate`.
-        where: What holds the set, for errors.
-
-    Returns:
-        ``(len(classes),)`` int64, no two alike. Where the set has fewer classes than there are outputs, accuracy among
-        its own is ``Scorer(classes=...)`` of this.
-
-    Raises:
-        InputError: A class that no output bears; classes that are numbers, whose order nobody knows.
-    """
-    found = find_classes(classes, names)
-    unknown = [name for name, index in zip(classes, found, strict=True) if index is None]
-    if not unknown:
-        return np.array(found, dtype=np.int64)
-    if all(name.isdecimal() for name in classes):
-        span = f"{min(map(int, classes))}..{max(map(int, classes))}"
-        raise InputError(
-            f"{where}: its classes are the numbers {span}, the model's have names such as {names[0][0]!r}; ids of "
-            "ILSVRC's devkit (1..1000) and the places of sorted WordNet ids (0..999) are different orders, so name the "
-            "classes"
-        )
-    some = "none of its" if len(unknown) == len(classes) else f"{len(unknown)} of its"
-    hint = near(unknown[0], {name for column in names for name in column})
-    raise InputError(
-        f"{where}: {some} {len(classes)} classes known to the model, such as {unknown[0]!r}{hint}; its outputs are "
-        f"{', '.join(repr(column[0]) for column in names)}, ..."
-        if len(unknown) == len(classes)
-        else f"{where}: {some} {len(classes)} classes not known to the model, such as {unknown[0]!r}{hint}"
-    )
 
 
 def _set_names(name: str, where: str) -> ClassNames:

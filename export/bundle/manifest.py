@@ -11,8 +11,8 @@ from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file
 from ...core.records import to_json
 from ...trainer.run import Run
+from ..held_out import HeldOut
 from ..origin import features_origin, portable
-from ..parity.held_out import HeldOut
 from ..parity.module import PythonModule
 from ..parity.proof import Proof
 from ..parity.stated import input_shape
@@ -87,7 +87,7 @@ def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> dict
         "held_out": {
             "fingerprint": held_out.fingerprint,
             "n": len(held_out) - len(held_out.unreadable),
-            "unreadable": held_out.unreadable,
+            "unreadable": to_json(held_out.unreadable),
         },
         "accuracy": {
             file: {"top1": asdict(proof.top1), "top5": asdict(proof.top5) if proof.top5 else None}
@@ -113,7 +113,11 @@ def parity_record(evidence: Evidence, manifest: Mapping[str, Any]) -> dict[str, 
     held_out, gate = evidence.held_out, evidence.gate
     compared = {**evidence.proofs, **evidence.replaced}
     return {
-        "held_out": {"fingerprint": held_out.fingerprint, "n": len(held_out), "unreadable": held_out.unreadable},
+        "held_out": {
+            "fingerprint": held_out.fingerprint,
+            "n": len(held_out),
+            "unreadable": to_json(held_out.unreadable),
+        },
         "cached_features_relative_difference": evidence.cached,
         "files": {
             file: proof.parity.to_dict() | {"settings": to_json(proof.settings), "top1": asdict(proof.top1)}

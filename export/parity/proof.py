@@ -17,10 +17,10 @@ from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..classifier import Classifier
 from ..errors import ParityError
+from ..held_out import Batch, HeldOut, HeldOutImages
 from ..metadata import Metadata
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
-from .held_out import Batch, HeldOut, HeldOutImages
 from .module import PythonModule, module_input, python_outputs
 from .parity import Parity, ParityReport
 from .recorded_accuracy import RecordedAccuracy
@@ -173,7 +173,7 @@ def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldO
             are NaN or infinite.
     """
     row = {sample: index for index, sample in enumerate(cached.ids("test"))}
-    known = [sample for sample in held_out.images.samples if sample.id in row][:FEATURE_IMAGES]
+    known = [place for place, sample in enumerate(held_out.ids) if sample in row][:FEATURE_IMAGES]
     features, _ = cached.arrays("test")
     found, largest = Difference(), 0.0
     for batch in held_out.only(known).batches(FEATURE_IMAGES):

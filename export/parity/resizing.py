@@ -10,8 +10,8 @@ from PIL import Image
 from ...core.progress import progress
 from ...metrics.equality import Difference, difference
 from ...models.resize import Resize
+from ..held_out import HeldOutImages
 from ..options import ExportOptions
-from .held_out import HeldOutImages
 from .module import PythonModule, python_outputs
 from .parity import Parity, ParityReport
 from .rounding import MOST

@@ -5,8 +5,9 @@ from pathlib import Path
 from ...core.errors import InputError
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.run import Run
+from ..held_out import HeldOut, HeldOutFeatures
 from ..metadata import Metadata
-from .held_out import HeldOut, HeldOutFeatures, held_out_features, held_out_images, training_images
+from ..training_source import held_out_features, held_out_images, training_images
 
 
 class RunInputs:
@@ -29,11 +30,11 @@ class RunInputs:
         """The test split, or what ``data`` holds.
 
         Raises:
-            InputError: They cannot be had; see `held_out_images` and `held_out_features`.
+            InputError: They cannot be had; see `held_out_images`, `held_out_features` and `HeldOut.for_classifier`.
         """
         if not self._metadata.head_only:
             assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-            return held_out_images(self._data, self._run.record, self._metadata.labels, self._metadata.prepare)
+            return held_out_images(self._data, self._run.record).for_classifier(self._metadata)
         if self._data is None and not Path(self._record["path"]).exists():
             raise InputError(
                 f"{self._record['path']}: the feature set that the head was trained on is not there; name one with "
@@ -50,7 +51,7 @@ class RunInputs:
         if self._metadata.head_only:
             return self._rows(name)
         assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-        return training_images(name, self._data, self._run.record, self._metadata.labels, self._metadata.prepare)
+        return training_images(name, self._data, self._run.record).for_classifier(self._metadata)
 
     def trained_features(self) -> FeatureSet:
         """The feature set that a head was trained on.
@@ -78,6 +79,6 @@ class RunInputs:
     def _rows(self, split: str) -> HeldOutFeatures:
         data = self._data or self._record["path"]
         key = str(data.path if isinstance(data, FeatureSet) else data)
-        found = held_out_features(self._opened.get(key, data), self._metadata, self._metadata.labels, split)
+        found = held_out_features(self._opened.get(key, data), split).for_classifier(self._metadata)
         self._opened[key] = found.features
         return found

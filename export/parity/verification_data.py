@@ -16,9 +16,9 @@ from ...core.errors import DamagedFileError, InputError
 from ...core.json_text import parse_json
 from ...core.safetensors_bytes import in_order
 from ...core.structure import structured
+from ..held_out import Batch
 from ..metadata import AGAIN, Metadata
 from ..runtime import Array
-from .held_out import Batch
 
 REFERENCE = "reference.safetensors"
 PYTHON = "python"

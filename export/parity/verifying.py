@@ -1,6 +1,5 @@
 """Does a bundle still answer as it did when it was exported, on this machine and with these versions?"""
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,11 @@ from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
 from ..bundle.recorded import check_fields, check_listed
 from ..errors import ParityError
+from ..held_out import Batch, HeldOut
 from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
-from .held_out import Batch, HeldOut, held_out_features, held_out_images
+from ..training_source import held_out_features, held_out_images
 from .parity import Parity, ParityReport
 from .rounding import MOST
 from .running import answer_to, batches_of, check_metadata, run_file, try_ties
@@ -185,18 +185,15 @@ def _inputs(
             values = np.stack([reference.inputs[row] for row in rows])
             yield Batch(values, np.zeros(len(rows), np.int64), [reference.ids[row] for row in rows])
         return
-    known = set(reference.ids)
     if metadata.head_only:
-        features = held_out_features(data, metadata, metadata.labels)
-        chosen = [row for row, sample in enumerate(features.features.ids("test")) if sample in known]
-        held_out: HeldOut = dataclasses.replace(features, rows=np.array(chosen, dtype=np.int64))
+        held_out: HeldOut = held_out_features(data)
     elif isinstance(data, FeatureSet):
         raise InputError("--data: a feature set verifies a head alone, name images for a classifier")
     else:
-        images = held_out_images(data, bundle.manifest, metadata.labels, metadata.prepare)
-        samples = [sample for sample in images.images.samples if sample.id in known]
-        held_out = dataclasses.replace(images, images=dataclasses.replace(images.images, samples=samples))
-    yield from held_out.batches(batch_size)
+        held_out = held_out_images(data, bundle.manifest)
+    known = set(reference.ids)
+    some = held_out.only([row for row, sample in enumerate(held_out.ids) if sample in known])
+    yield from some.for_classifier(metadata).batches(batch_size)
 
 
 def _compare(

@@ -14,8 +14,8 @@ from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
+from ..held_out import HeldOut
 from ..options import ExportOptions
-from ..parity.held_out import HeldOut
 from ..parity.parity import Parity, ParityReport
 from ..runtime import Array, Model, Outputs
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from ..errors import GateError
 from ..formats.formats import open_model
 from ..formats.registry import FORMATS
+from ..held_out import HeldOut
 from ..options import ExportOptions
-from ..parity.held_out import HeldOut
 from ..runtime import Array
 from .gates import GateReport, measure_gate
 from .precision import write_lower

@@ -246,7 +246,7 @@ def test_unreadable_images_are_left_out_and_listed(tiny_bundle, image_folder):
     (data / "cat" / "001.png").write_bytes((data / "cat" / "001.png").read_bytes()[:100])
     result = evaluate_classifiers(tiny_bundle, data=data)[0]
     assert result.n == 4
-    assert [entry["id"] for entry in result.unreadable] == ["cat/001.png"]
+    assert [one.id for one in result.unreadable] == ["cat/001.png"]
     with pytest.raises(InputError, match=r"cat/001\.png"):
         evaluate_classifiers(tiny_bundle, data=data, strict=True, out="strict")
     assert not Path("strict").exists()

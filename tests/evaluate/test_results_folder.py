@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
-from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder, load_results
+from headsmith.evaluate.results import Predictions, ResultsFolder, load_results
 
 NAMES = ["ant", "bee", "cow", "dog", "<b>emu</b>", "fox"]
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]
-DATA = HeldOutRecord("photos", "f" * 64, NAMES, 60, {"data": "photos"}, [])
+DATA = HeldOutRecord("photos", "f" * 64, NAMES, 60, HeldOutSource("photos"), [])
 
 
 def made_up(name: str, seed: int, strength: float = 1.0, groups: bool = False) -> tuple[EvalResult, Predictions]:
@@ -160,7 +161,7 @@ def test_columns_that_somebody_added_stay(tmp_path):
 
 def test_another_held_out_set_needs_another_folder(tmp_path):
     ResultsFolder(tmp_path, DATA).fail([FailedModel("a", "a.onnx", "no room", "")])
-    other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, {}, [])
+    other = HeldOutRecord("sketches", "e" * 64, NAMES, 60, HeldOutSource("sketches"), [])
     with pytest.raises(InputError, match=r"holds results on photos .* not on sketches .*; choose another `out`"):
         ResultsFolder(tmp_path, other)
 

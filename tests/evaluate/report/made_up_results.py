@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.published import judge
 from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import (
@@ -17,7 +18,7 @@ from headsmith.evaluate.metrics import (
     summarize_groups,
 )
 from headsmith.evaluate.result import EvalResult, FailedModel, Setup
-from headsmith.evaluate.results import HeldOutRecord, Predictions, ResultsFolder
+from headsmith.evaluate.results import Predictions, ResultsFolder
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,9 @@ def made_up_results(
     ids = ids or [f"{class_names[label]}/{row:05d}.jpg" for row, label in enumerate(labels)]
     shared = random.normal(size=(n, len(class_names)))
     hardness, rows = random.exponential(0.9, n), np.arange(n)
-    data = HeldOutRecord("made/up/val", "f" * 64, class_names, n, source or {"data": "made/up/val"}, [])
+    data = HeldOutRecord(
+        "made/up/val", "f" * 64, class_names, n, HeldOutSource(**(source or {"data": "made/up/val"})), []
+    )
     folder, logits = ResultsFolder(path, data), {}
     for number, model in enumerate(models):
         found = 0.8 * shared + 0.6 * np.random.default_rng([1 + number, seed]).normal(size=shared.shape)

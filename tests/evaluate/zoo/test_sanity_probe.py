@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from headsmith.core.errors import InputError
 from headsmith.evaluate.held_out import open_data
+from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.measuring.setup_check import probed
 from headsmith.evaluate.zoo import open_candidate, other_crops, power, probe
 from headsmith.evaluate.zoo.setups import NORMALISATIONS
@@ -207,7 +208,9 @@ def test_resize_and_crop_are_tried(nearest, tmp_path, edge, right):
             image.save(tmp_path / "data" / f"class {label}" / f"{number}.png")
     found = nearest(("pixels in 0..1", "rgb"), ("pixels in 0..1", "rgb"))
     found = replace(found, preprocessing=replace(found.preprocessing, resize_size=(edge, edge), crop_size=(8, 8)))
-    doubts, (note,) = probed(found, open_candidate(found, threads=1), open_data(tmp_path / "data"))
+    model = open_candidate(found, threads=1)
+    held_out = open_data(HeldOutSource(str(tmp_path / "data"))).for_classifier(model.metadata, found.names)
+    doubts, (note,) = probed(found, model, held_out)
     assert note.startswith("sanity probe: 60 images: only drops above ")
     if right:
         assert doubts == []

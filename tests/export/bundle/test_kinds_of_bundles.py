@@ -15,7 +15,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from headsmith.evaluate.warnings import was_trained_on
 from headsmith.export import Bundle, export_classifier, verify
 from headsmith.export.bundle.card import ENCODED_CODE, snippet
-from headsmith.export.parity.held_out import same_source
+from headsmith.export.training_source import same_source
 from headsmith.models.images import open_image
 from headsmith.trainer.features.feature_set import FeatureSet
 
@@ -186,7 +186,7 @@ def test_a_bundle_knows_the_place_of_its_training(bundle, tiny_run):
     source = record["features"]["source"]["source"]
     older = Bundle(bundle.path, bundle.manifest | {"features": record["features"]}, bundle.source)
     for found in (bundle, older):
-        assert same_source(source, found.manifest, {}) is not None
+        assert same_source(source, found.manifest) is not None
         assert was_trained_on(f"{source}/train/cat", found)
         assert not was_trained_on(f"{source}/test", found)
         assert not was_trained_on(f"{source}elsewhere/train", found)

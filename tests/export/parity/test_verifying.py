@@ -18,8 +18,8 @@ from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import GateError, ParityError, export_classifier, verify
+from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
-from headsmith.export.parity.held_out import Batch
 from headsmith.export.parity.verification_data import METADATA, Recorder, Reference
 from headsmith.show import show_bundle
 from headsmith.trainer import FeatureSet, train

@@ -13,9 +13,9 @@ from torch import nn
 from headsmith.core.errors import InputError
 from headsmith.export import Classifier, ExportError, GateError, open_model
 from headsmith.export.formats.onnx_format import write_onnx
+from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.options import ExportOptions
-from headsmith.export.parity.held_out import Batch
 from headsmith.export.precision.gates import measure_gate, unseen_drop
 from headsmith.export.precision.precision import write_lower
 from headsmith.models import Linear, build_head, load_backbone

@@ -17,6 +17,7 @@ from PIL import Image
 
 from headsmith.core.errors import InputError
 from headsmith.evaluate.held_out import open_data
+from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.models import images
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import open_images, size_limits
@@ -434,7 +435,7 @@ def test_a_pipe_among_the_files_does_not_hang(tmp_path):
 def test_labels_are_not_opened_as_images(saved):
     for column in ({"label_column": "image"}, {"group_column": "image"}):
         with pytest.raises(InputError, match=r"column`? image holds Image.*, expected numbers or text"):
-            open_data(saved, **column)
+            open_data(HeldOutSource(str(saved), **column))
 
 
 def test_an_image_in_a_table_may_not_be_larger_than_one_in_a_file(monkeypatch):

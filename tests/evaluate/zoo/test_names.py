@@ -5,8 +5,8 @@ import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.zoo import match_names
 from headsmith.evaluate.zoo.names import columns, meaning, read_names, readable
+from headsmith.models.class_names import match_classes
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
 
@@ -18,39 +18,45 @@ def imagenet(tmp_path_factory):
 
 def test_by_wordnet_id_whatever_the_order(imagenet):
     order = np.random.default_rng(0).permutation(1000)
-    np.testing.assert_array_equal(match_names([SYNSETS[place] for place in order], imagenet, "data"), order)
+    np.testing.assert_array_equal(match_classes([SYNSETS[place] for place in order], imagenet, "data"), order)
 
 
 def test_by_name_alphabetical_against_synset_order(imagenet):
     classes = sorted(["tench", "goldfish", "great white shark", "hen"])
-    assert match_names(classes, imagenet, "data").tolist() == [1, 2, 8, 0]
+    assert match_classes(classes, imagenet, "data").tolist() == [1, 2, 8, 0]
 
 
 def test_of_200_classes_the_200_outputs(imagenet):
     subset = SYNSETS[::5]
-    np.testing.assert_array_equal(match_names(subset, imagenet, "data"), np.arange(0, 1000, 5))
+    np.testing.assert_array_equal(match_classes(subset, imagenet, "data"), np.arange(0, 1000, 5))
 
 
 def test_labels_in_any_order_are_known_by_every_name():
     known = columns(["hen", "tench"])
     assert known[0] == ("hen", "tench")
-    assert match_names(["n01440764", "n01514859"], known, "data").tolist() == [1, 0]
+    assert match_classes(["n01440764", "n01514859"], known, "data").tolist() == [1, 0]
     assert columns(["hen", "unheard of"]) == (("hen", "unheard of"),)
 
 
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        (["n01440764", "n99999999"], "data: 1 of its 2 classes not known to the model, such as 'n99999999'"),
-        (["tench", "goldfsh"], r"1 of its 2 classes not known to the model, such as 'goldfsh'; did you mean goldfish"),
-        (["roads", "rivers"], "data: none of its 2 classes known to the model, such as 'roads'"),
-        (["crane"], "none of its 1 classes known to the model, such as 'crane'"),  # a bird and a machine
+        (
+            ["n01440764", "n99999999"],
+            "data: 1 of its 2 classes are not among the 1000 labels of the classifier, such as 'n99999999'",
+        ),
+        (
+            ["tench", "goldfsh"],
+            r"1 of its 2 classes are not among .*, such as 'goldfsh'; did you mean goldfish",
+        ),
+        (["roads", "rivers"], "data: 2 of its 2 classes are not among .* such as 'roads'"),
+        (["crane"], "1 of its 1 classes are not among .* such as 'crane'"),  # a bird and a machine
         ([str(number) for number in range(1, 1001)], r"its classes are the numbers 1\.\.1000, .* are different orders"),
     ],
 )
 def test_never_by_luck(imagenet, classes, message):
     with pytest.raises(InputError, match=message):
-        match_names(classes, imagenet, "data")
+        match_classes(classes, imagenet, "data")
 
 
 @pytest.mark.parametrize(
