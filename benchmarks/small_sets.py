@@ -62,7 +62,7 @@ def peer(rows: Splits, *, scaled: bool) -> float:
 def ours(rows: Splits, **settings: Any) -> float:
     """Test accuracy of a head."""
     [fitted] = fit_heads(rows, int(rows["train"][1].max()) + 1, [TrainConfig(device="cpu", **settings)])
-    return float(fitted.test["top1"])
+    return float(fitted.test.top1)
 
 
 def sets(features: list[str]) -> Iterator[tuple[str, list[Splits]]]:

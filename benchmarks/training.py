@@ -62,7 +62,7 @@ def ours(
     first = fitted[0]
     epochs = len(first.history)
     steps = epochs * -(-shape.train // first.config.batch_size)
-    return Row(what, first.seconds, epochs, steps, epochs * shape.train, peak, first.val["top1"], first.placement)
+    return Row(what, first.seconds, epochs, steps, epochs * shape.train, peak, first.val.top1, first.placement)
 
 
 def eager(data: Splits, shape: Shape, batch: int, epochs: int, device: torch.device) -> Row:

@@ -145,7 +145,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
         models = {file: open_model(folder / file) for file in (*files.values(), *replaced)}
         proofs, recorder, accuracy = prove(module, models, held_out, options)
         if options.data is None and not metadata.resize:
-            accuracy.check(run.record["results"]["test"], str(run.path))
+            accuracy.check(run.record.results.test, str(run.path))
         recorder.save(folder / REFERENCE, metadata)
         evidence = Evidence(
             {file: proofs[file] for file in files.values()},
@@ -168,7 +168,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
 
 
 def _metadata(run: Run, options: ExportOptions) -> Metadata:
-    backbone = None if run.record["backbone"] is None else BackboneRecord.of(run.record["backbone"])
+    backbone = None if run.record.backbone is None else BackboneRecord.of(run.record.backbone)
     labels = check_labels(run.class_names, run.head.num_classes, str(run.path))
     return Metadata(
         labels=labels,
@@ -176,7 +176,7 @@ def _metadata(run: Run, options: ExportOptions) -> Metadata:
         input_format=FEATURES if options.head_only else options.input_format,
         preprocessing=None if backbone is None else backbone.preprocessing,
         backbone=identity(backbone, run.head.in_features),
-        feature_set=run.record["features"]["fingerprint"],
+        feature_set=run.record.features.fingerprint,
         head=run.head.kind,
         resize=options.resize or options.input_format == ENCODED,
     )
@@ -190,7 +190,7 @@ def _calibration(run: Run, inputs: RunInputs) -> Calibration:
 
 
 def _classifier(run: Run, calibration: Calibration | None, options: ExportOptions) -> Classifier:
-    backbone = None if options.head_only else backbone_from_record(BackboneRecord.of(run.record["backbone"]))
+    backbone = None if options.head_only else backbone_from_record(BackboneRecord.of(run.record.backbone))
     head = TemperatureScaled(run.head, calibration.temperature) if calibration else run.head
     return Classifier(head, backbone, options.input_format, resize=options.resize, probabilities=options.probabilities)
 

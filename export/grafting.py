@@ -56,16 +56,16 @@ def graft(
     run = head if isinstance(head, Run) else Run.load(head)
     backbone = _backbone(Path(file), run, preprocessing, layer)
     options = ExportOptions(input_format=input_format, opset=opset, data=data, overwrite=overwrite)
-    return export(replace(run, record=run.record | {"backbone": to_json(backbone)}), Path(out), options)
+    return export(replace(run, record=replace(run.record, backbone=to_json(backbone))), Path(out), options)
 
 
 def _backbone(
     file: Path, run: Run, preprocessing: str | Path | Preprocessing | None, layer: str | None
 ) -> BackboneRecord:
     """The record of the file as a backbone; export checks that it is the one of the features."""
-    if run.record["backbone"] is None:
+    if run.record.backbone is None:
         return load_backbone(f"{ONNX}{file}", preprocessing=preprocessing, layer=layer).record()
-    known = BackboneRecord.of(run.record["backbone"])
+    known = BackboneRecord.of(run.record.backbone)
     if known.file is None:
         raise InputError(
             f"{run.path}: its head was trained on features of {known.spec}, not of an ONNX file; extract with "

@@ -94,7 +94,7 @@ def same_source(data: str | Path, origin: Mapping[str, Any], **columns: Any) -> 
     found = images.moved(together) if together is not False else images
     if is_source(found.source, features):
         return found
-    if len(found.split("test")) < origin["results"]["test"]["n"]:
+    if len(found.split("test")) < (origin["results"]["test"] or {"n": 0})["n"]:
         return None  # spares hashing the images
     parts = request_parts(
         BackboneRecord.of(origin["backbone"]), images.fingerprint, images.split_rule, features["dtype"]

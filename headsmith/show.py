@@ -14,6 +14,7 @@ from .core.terminal import Terminal, escape, first_process
 from .flags import with_flags
 
 if TYPE_CHECKING:
+    from .core.warnings import CodedWarning
     from .evaluate import Prediction
     from .export import Bundle
     from .trainer import FeatureSet, Run
@@ -89,20 +90,24 @@ def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
         console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
 
 
+def show_warnings(warnings: "Sequence[CodedWarning]") -> None:
+    """A line each."""
+    for warning in warnings:
+        console.print(f"[yellow]warning ({warning.code}):[/] {escape(with_flags(warning.message))}")
+
+
 def show_run(run: "Run") -> None:
     """Accuracies of the kept head on validation and test."""
-    results = run.record["results"]
-    table = Table("split", "images" if run.record["features"]["source"] else "rows", "top-1", "top-5")
-    for split in ("val", "test"):
-        row = results[split]
-        table.add_row(split, f"{row['n']:,}", percent(row["top1"]), percent(row["top5"]))
+    results = run.record.results
+    table = Table("split", "images" if run.record.features.source else "rows", "top-1", "top-5")
+    for split, scores in (("val", results.val), ("test", results.test)):
+        if scores is not None:
+            table.add_row(split, f"{scores.n:,}", percent(scores.top1), percent(scores.top5))
     console.print(
-        f"[bold]{escape(str(run.path))}[/]  {run.config.loss}, best epoch {results['best_epoch']}, "
-        f"{results['seconds']:.1f} s"
+        f"[bold]{escape(str(run.path))}[/]  {run.config.loss}, best epoch {results.best_epoch}, {results.seconds:.1f} s"
     )
     console.print(table)
-    for doubt in run.record["doubts"]:
-        console.print(f"[yellow]doubt:[/] {escape(with_flags(doubt))}")
+    show_warnings(run.record.warnings)
 
 
 def show_bundle(bundle: "Bundle") -> None:

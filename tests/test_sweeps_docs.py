@@ -15,16 +15,16 @@ TEXT = (Path(__file__).parent.parent / "docs" / "sweeps.md").read_text(encoding=
 def test_the_sweep_file():
     (text,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     plan = read_plan(yaml.safe_load(text), None, None)
-    assert len(plan.points) == 2 * (3 + 2 + 3 * 2 * 3 * 3)
-    assert len({point.contender for point in plan.points}) == 5
+    assert len(plan.trials) == 2 * (3 + 2 + 3 * 2 * 3 * 3)
+    assert len({trial.group for trial in plan.trials}) == 5
     assert plan.final_seeds == [0, 1, 2, 3, 4]
 
 
 def test_the_study_has_every_loss_and_its_two_baselines():
     plan = read_plan(Path(__file__).parent.parent / "docs" / "worth_it.yaml", None, None)
-    contenders = {point.contender for point in plan.points}
-    assert contenders == {*METHODS, "cross-entropy, tuned", "cross-entropy over the 16 hardest"} - {"softmax"}
-    assert len(plan.points) == 9 + 2 + 6 + 6 * (4 + 2)
+    groups = {trial.group for trial in plan.trials}
+    assert groups == {*METHODS, "cross-entropy, tuned", "cross-entropy over the 16 hardest"} - {"softmax"}
+    assert len(plan.trials) == 9 + 2 + 6 + 6 * (4 + 2)
     assert len(plan.final_seeds) == 5
 
 

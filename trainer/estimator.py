@@ -24,7 +24,7 @@ from .fitting import fit_heads
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
 from .unused_settings import unused_settings
-from .warnings import divergence, useless
+from .warnings import divergence, useless_loss
 
 _ROWS = 8192
 
@@ -49,7 +49,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_features_in_: D.
         head_: The fitted head, a `torch.nn.Module` on the CPU.
         config_: Its settings, every default filled in.
-        history_: The metrics of every epoch.
+        history_: The scores of every epoch, records of ``epoch``, ``loss``, ``seconds`` and ``val``.
         n_iter_: Epochs that ran.
         coef_: ``(C, D)`` weights of an affine head (``linear``, or ``norm_linear`` with what its norm does folded in),
             ``(1, D)`` with two classes, as of `sklearn.linear_model.LogisticRegression`; another head has none.
@@ -101,8 +101,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"{divergence(fitted.history[-1])}; lower `learning_rate` (now {fitted.config.step_size:g})"
             )
-        if doubt := useless(fitted, len(self.classes_)):
-            warnings.warn(with_keywords(doubt), UserWarning, stacklevel=2)
+        if useless := useless_loss(fitted, len(self.classes_)):
+            warnings.warn(with_keywords(useless.message), UserWarning, stacklevel=2)
         self.head_, self.config_, self.history_ = fitted.head, fitted.config, fitted.history
         self.n_iter_ = len(fitted.history)
         return self
@@ -130,7 +130,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The head before its first step; arrays say of no backbone, so that a run's is taken for theirs."""
         names, backbone, path = [str(name) for name in self.classes_], None, Path(config.start)
         if config.start not in (RANDOM, ZEROS, BACKBONE, BACKBONE_IN_ORDER) and path.exists():
-            backbone = Run.load(path if path.is_dir() else path.parent).record["backbone"]
+            backbone = Run.load(path if path.is_dir() else path.parent).record.backbone
         return initialized_head(config, self.n_features_in_, names, backbone)
 
     @property

@@ -13,6 +13,7 @@ from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
 from .feature_scale import first_weights
 from .run import HEAD, Run
+from .run_record import InitializationRecord
 
 if TYPE_CHECKING:
     from ..models.pretrained import Pretrained
@@ -27,12 +28,11 @@ class Initialization(NamedTuple):
 
     Attributes:
         head: A single head, on the CPU.
-        record: Where it comes from, as JSON values: ``from``, and for a backbone's classifier ``unmatched``, the
-            classes that it does not know, which start from zeros.
+        record: Where it comes from.
     """
 
     head: Head
-    record: dict[str, Any]
+    record: InitializationRecord
 
     @torch.no_grad()
     def __call__(self, fresh: Head, size: float = 1.0) -> None:
@@ -44,7 +44,7 @@ class Initialization(NamedTuple):
             fresh: The head or the bank.
             size: Of the features, see `column_size`: random weights of a linear head are smaller for larger ones.
         """
-        if self.record["from"] in (RANDOM, ZEROS):
+        if self.record.source in (RANDOM, ZEROS):
             _copy_parameters(fresh, self.head)
             if isinstance(fresh, Linear):
                 fresh.weight.mul_(first_weights(size))
@@ -81,7 +81,7 @@ def initialized_head(
     if config.start in (RANDOM, ZEROS):
         if config.start == RANDOM:
             _break_ties(head, config.seed)
-        return Initialization(head, {"from": config.start})
+        return Initialization(head, InitializationRecord(config.start))
     if config.start in (BACKBONE, BACKBONE_IN_ORDER):
         return _from_backbone(head, config.start, class_names, backbone)
     if not config.start:
@@ -108,7 +108,7 @@ def _from_backbone(
     weight[rows], bias[rows] = own.weight[outputs], own.bias[outputs]
     head.start_from(weight, bias)
     unmatched = [name for name, output in zip(class_names, found, strict=True) if output is None]
-    return Initialization(head, {"from": start, "spec": backbone["spec"], "unmatched": unmatched})
+    return Initialization(head, InitializationRecord(start, backbone["spec"], unmatched))
 
 
 def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
@@ -146,7 +146,7 @@ def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapp
     if (head.kind, head.options) != (saved.kind, saved.options) and not isinstance(saved.folded(), Linear):
         raise InputError(f"--start: {path}: its head is {_named(saved)}, expected {_named(head)}, or an affine one")
     _take_over(head, saved)
-    return Initialization(head, {"from": str(path), "head_sha256": run.record["head_sha256"]})
+    return Initialization(head, InitializationRecord(str(path), head_sha256=run.record.head_sha256))
 
 
 def _run_folder(path: Path) -> Path:
@@ -159,7 +159,7 @@ def _run_folder(path: Path) -> Path:
 
 
 def _check_backbone(run: Run, feature_dim: int, backbone: Mapping[str, Any] | None) -> None:
-    theirs, ours = run.record["backbone"], backbone
+    theirs, ours = run.record.backbone, backbone
     if run.head.in_features != feature_dim:
         raise InputError(
             f"--start: {run.path}: its head takes {run.head.in_features} features, the feature set has {feature_dim}"

@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ..core.errors import InputError
+from .scores import EpochScores
 
-Log = Callable[[list[dict[str, Any]]], None]
+Log = Callable[[list[EpochScores]], None]
 
 
 @contextmanager
-def board(folder: str | Path | None) -> Iterator[Log | None]:
-    """Write the rows of epochs to a folder that TensorBoard shows.
+def epoch_log(folder: str | Path | None) -> Iterator[Log | None]:
+    """Write the scores of epochs to a folder that TensorBoard shows.
 
     Args:
         folder: The folder, or None for none.
 
     Yields:
-        A function that takes the rows of an epoch, one for each head.
+        A function that takes the scores of an epoch, one for each head.
 
     Raises:
         InputError: TensorBoard is not installed.
@@ -32,13 +33,12 @@ def board(folder: str | Path | None) -> Iterator[Log | None]:
         raise InputError("--tensorboard: the package is missing; install it with: pip install tensorboard") from None
     with SummaryWriter(str(folder)) as writer:
 
-        def log(rows: list[dict[str, Any]]) -> None:
-            for row in rows:
-                for name, value in {"train/loss": row["loss"], **_flat("val", row.get("val") or {})}.items():
-                    writer.add_scalar(name, value, row["epoch"])
+        def log(epochs: list[EpochScores]) -> None:
+            for one in epochs:
+                val = {} if one.val is None else asdict(one.val)
+                found = {f"val/{name}": value for name, value in val.items() if name != "n"}
+                for name, value in {"train/loss": one.loss, **found}.items():
+                    if value is not None:
+                        writer.add_scalar(name, value, one.epoch)
 
         yield log
-
-
-def _flat(split: str, scores: dict[str, Any]) -> dict[str, float]:
-    return {f"{split}/{name}": value for name, value in scores.items() if name != "n" and value is not None}

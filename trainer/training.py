@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
+
 from ..core.arguments import typed
 from ..core.distributed import Processes
 from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
-from ..core.field_hashes import field_hashes
-from ..core.files import check_free, new_folder, only_writer, sha256_file, write_json
+from ..core.files import check_free, new_folder, only_writer, sha256_file
 from ..models.heads import save_head
 from .config import TrainConfig
 from .criterion import criterion, resolve
@@ -22,11 +23,12 @@ from .fitting import METRICS, Fitted, fit_heads
 from .fitting.checkpoint import CHECKPOINT
 from .initialization import initialized_head
 from .presets import load_preset
-from .run import CONFIG, FORMAT, FORMAT_VERSION, HASHES, HEAD, RECORD, Run
+from .run import CONFIG, HEAD, Run
+from .run_record import RECORD, FeaturesRecord, RunRecord, RunResults, write_run_record
 from .settings_file import read_from, read_settings
-from .tensorboard import board
-from .unused_settings import refuse_unread
-from .warnings import divergence, doubts_of
+from .tensorboard import epoch_log
+from .unused_settings import refuse_unused
+from .warnings import divergence, run_warnings
 
 
 class DivergedError(InputError):
@@ -75,19 +77,19 @@ def train(
     with read_from(config, read.keys() - settings.keys()):
         chosen = _settings(preset, read, settings)
         resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
-        begun = initialized_head(
+        initialization = initialized_head(
             chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"]
         )
         processes = Processes.joined(chosen.device)
     out = Path(out)
     if processes.broadcast(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
         return Run.load(out)
-    with _unfinished(out, overwrite, processes) as folder, board(tensorboard) as log:
+    with _unfinished(out, overwrite, processes) as folder, epoch_log(tensorboard) as log:
         [fitted] = fit_heads(
             {name: feature_set.arrays(name) for name in feature_set.splits},
             len(feature_set.class_names),
             [chosen],
-            begun,
+            initialization,
             folder=folder,
             identity={"features": feature_set.fingerprint},
             memory=None if gpu_memory is None else int(gpu_memory * 1e9),
@@ -106,7 +108,7 @@ def _settings(preset: str | None, read: dict[str, Any], given: dict[str, Any]) -
     named = {**read, **given}
     published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
     chosen = TrainConfig(**(published | named))
-    refuse_unread(chosen, read, given)
+    refuse_unused(chosen, read, given)
     return chosen
 
 
@@ -121,7 +123,7 @@ def _was_cut(out: Path, config: TrainConfig, fingerprint: str) -> bool:
     if not all(log.is_file() for log in logs) or logs[0].read_bytes() != logs[1].read_bytes():
         return False
     run = Run.load(out)
-    same = (run.config, run.record["features"]["fingerprint"]) == (config, fingerprint)
+    same = (run.config, run.record.features.fingerprint) == (config, fingerprint)
     if same:
         with only_writer(out, "training"):
             shutil.rmtree(folder)
@@ -190,45 +192,38 @@ def write_run(
         shutil.copyfile(metrics, folder / METRICS)
         fitted.config.save(folder / CONFIG)
         save_head(fitted.head, folder / HEAD)
-        record = _record(feature_set, fitted, processes)
-        record |= {"head_sha256": sha256_file(folder / HEAD), "config_sha256": sha256_file(folder / CONFIG)}
-        write_json(folder / RECORD, record | {HASHES: field_hashes(record, without=())})
+        write_run_record(folder / RECORD, _record(feature_set, fitted, processes, folder))
 
 
 def _check_finite(fitted: Fitted) -> None:
-    if not fitted.best:
+    if fitted.best is None:
         raise DivergedError(
             f"training {fitted.config.loss}: {divergence(fitted.history[-1])}; lower --learning-rate "
             f"(now {fitted.config.step_size:g})"
         )
 
 
-def _record(feature_set: FeatureSet, fitted: Fitted, processes: int) -> dict[str, Any]:
-    config = fitted.config
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "class_names": feature_set.class_names,
-        "loss": criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
-        "start": dict(fitted.start),
-        "backbone": feature_set.manifest["backbone"],
-        "features": {
-            "path": str(feature_set.path),
-            "fingerprint": feature_set.fingerprint,
-            "source": feature_set.manifest["source"],
-            "dtype": feature_set.manifest["dtype"],
-            "placement": fitted.placement,
-        },
-        "results": {
-            "best_epoch": fitted.best["epoch"],
-            "seconds": round(fitted.seconds, 3),
-            "val": fitted.val,
-            "test": fitted.test,
-        },
-        "doubts": doubts_of(fitted, feature_set),
-        "device": describe_device(fitted.device),
-        "processes": processes,
-        "seed": config.seed,
-        "versions": versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def _record(feature_set: FeatureSet, fitted: Fitted, processes: int, folder: Path) -> RunRecord:
+    config, manifest = fitted.config, feature_set.manifest
+    return RunRecord(
+        class_names=feature_set.class_names,
+        loss=criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
+        initialization=fitted.initialization,
+        backbone=manifest["backbone"],
+        features=FeaturesRecord(
+            path=str(feature_set.path),
+            fingerprint=feature_set.fingerprint,
+            source=manifest["source"],
+            dtype=manifest["dtype"],
+            placement=fitted.placement,
+        ),
+        results=RunResults(fitted.kept.epoch, round(fitted.seconds, 3), fitted.val, fitted.test),
+        warnings=run_warnings(fitted, feature_set),
+        device=describe_device(torch.device(fitted.device)),
+        processes=processes,
+        seed=config.seed,
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        head_sha256=sha256_file(folder / HEAD),
+        config_sha256=sha256_file(folder / CONFIG),
+    )

@@ -13,14 +13,14 @@ _RELAXATION = ("inverse_temperature", "distribution", "art_lambda")
 _STEPS = ("momentum", "warmup", "schedule", "dropout", "noise", "balanced", "averaging", "batch_size")
 
 
-def unread(config: TrainConfig) -> dict[str, str]:
+def unused(config: TrainConfig) -> dict[str, str]:
     """The settings that cannot change the head that ``config`` trains, each with the reason in words."""
-    return _unread_by_loss(config) | _unread_by_head(config) | _unread_by_optimizer(config)
+    return _unused_by_loss(config) | _unused_by_head(config) | _unused_by_optimizer(config)
 
 
 def without_unused(config: TrainConfig) -> TrainConfig:
     """The same head, what it does not read set to its default."""
-    return dataclasses.replace(config, **{name: _DEFAULTS[name] for name in unread(config)})
+    return dataclasses.replace(config, **{name: _DEFAULTS[name] for name in unused(config)})
 
 
 def unused_settings(config: TrainConfig, asked: Iterable[str]) -> list[str]:
@@ -30,7 +30,7 @@ def unused_settings(config: TrainConfig, asked: Iterable[str]) -> list[str]:
         config: The settings.
         asked: The names of those that somebody chose.
     """
-    reasons = unread(config)
+    reasons = unused(config)
     return [
         f"{name}: {getattr(config, name)} found, but {reasons[name]}; leave it out"
         for name in _DEFAULTS
@@ -38,7 +38,7 @@ def unused_settings(config: TrainConfig, asked: Iterable[str]) -> list[str]:
     ]
 
 
-def refuse_unread(config: TrainConfig, *given: Iterable[str]) -> None:
+def refuse_unused(config: TrainConfig, *given: Iterable[str]) -> None:
     """Refuse settings that somebody chose and that change nothing.
 
     Args:
@@ -54,7 +54,7 @@ def refuse_unread(config: TrainConfig, *given: Iterable[str]) -> None:
         raise InputError(message)
 
 
-def _unread_by_loss(config: TrainConfig) -> dict[str, str]:
+def _unused_by_loss(config: TrainConfig) -> dict[str, str]:
     if config.loss == "softmax":
         names = ("p_k", "m", "top1_mode", "softmax_over", *_RELAXATION)
         return dict.fromkeys(names, "--loss softmax, plain cross-entropy, does not read it")
@@ -70,12 +70,12 @@ def _unread_by_loss(config: TrainConfig) -> dict[str, str]:
     return found
 
 
-def _unread_by_head(config: TrainConfig) -> dict[str, str]:
+def _unused_by_head(config: TrainConfig) -> dict[str, str]:
     owners = {"norm": "norm_linear", "hidden": "mlp"}
     return {name: f"it belongs to --head {head}" for name, head in owners.items() if config.head != head}
 
 
-def _unread_by_optimizer(config: TrainConfig) -> dict[str, str]:
+def _unused_by_optimizer(config: TrainConfig) -> dict[str, str]:
     if config.optimizer == "lbfgs":
         return dict.fromkeys(_STEPS, "--optimizer lbfgs, which goes over the full batch, does not read it")
     return {} if config.optimizer == "sgd" else {"momentum": "it belongs to --optimizer sgd"}

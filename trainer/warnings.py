@@ -1,14 +1,13 @@
-"""What makes a fitted head doubtful, in words."""
+"""Warnings about a fitted head, with their codes."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from scipy.special import bdtr
 from torch import Tensor
 
 from ..core.errors import with_keywords
-from ..core.warnings import AT_CHANCE, RUNAWAY
+from ..core.warnings import CHANCE, RUNAWAY, CodedWarning
 from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size
@@ -17,6 +16,8 @@ from .features.feature_set import FeatureSet
 from .features.images.samples import listed
 from .features.inspection.splits import few_rows, shared_ids, unanswered
 from .fitting import Fitted
+from .fitting.fit_record import FitRecord
+from .scores import EpochScores, SplitScores
 
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
@@ -30,8 +31,8 @@ UNLIKE, RARELY = 0.5, 0.01
 MANY = 5
 
 
-def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
-    """The doubts about a head that was kept: its loss, its accuracy, its epoch, and what it was fitted to.
+def run_warnings(fitted: Fitted, feature_set: FeatureSet) -> list[CodedWarning]:
+    """The warnings about a head that was kept: its loss, its accuracy, its epoch, and what it was fitted to.
 
     They name settings in the words of Python.
 
@@ -42,7 +43,7 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
     classes = len(feature_set.class_names)
     found = (
         _diverged(fitted),
-        useless(fitted, classes),
+        useless_loss(fitted, classes),
         _at_chance(fitted, feature_set),
         _first_epoch(fitted),
         _unlike(fitted),
@@ -54,68 +55,69 @@ def doubts_of(fitted: Fitted, feature_set: FeatureSet) -> list[str]:
         _copies(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
-    return [*map(with_keywords, filter(None, found)), *(f"{split}: {rows}" for split, rows in lost.items())]
+    told = [replace(one, message=with_keywords(one.message)) for one in found if one is not None]
+    return told + [CodedWarning("unanswerable", f"{split}: {rows}") for split, rows in lost.items()]
 
 
-def _diverged(fitted: Fitted) -> str:
+def _diverged(fitted: Fitted) -> CodedWarning | None:
     if not fitted.diverged:
-        return ""
-    return (
-        f"diverged: {divergence(fitted.history[-1])}, epoch {fitted.best['epoch']} was kept; lower "
-        f"--learning-rate (now {fitted.config.step_size:g})"
+        return None
+    return CodedWarning(
+        "diverged",
+        f"{divergence(fitted.history[-1])}, epoch {fitted.kept.epoch} was kept; lower --learning-rate "
+        f"(now {fitted.config.step_size:g})",
     )
 
 
-def divergence(last: Mapping[str, Any]) -> str:
+def divergence(last: EpochScores) -> str:
     """Which loss is not finite, in words.
 
     Args:
-        last: The row of the last epoch of a head that diverged.
+        last: The last epoch of a head that diverged.
     """
-    if not math.isfinite(last["loss"]):
-        return f"the loss is {last['loss']} in epoch {last['epoch']}"
-    return f"the loss on val is {last['val']['loss']} after epoch {last['epoch']}"
+    if math.isfinite(last.loss) and last.val is not None:
+        return f"the loss on val is {last.val.loss} after epoch {last.epoch}"
+    return f"the loss is {last.loss} in epoch {last.epoch}"
 
 
-def useless(fitted: Fitted, num_classes: int) -> str:
-    """The doubt about a training loss above that of equal scores, which needs no features; else nothing."""
-    loss, equal = fitted.best["loss"], chance_loss(fitted.config, num_classes)
+def useless_loss(fitted: FitRecord, num_classes: int) -> CodedWarning | None:
+    """A warning of a training loss above that of equal scores, for which no features are needed."""
+    loss, equal = fitted.kept.loss, chance_loss(fitted.config, num_classes)
     if loss <= USELESS * equal:
-        return ""
-    what = RUNAWAY if loss > FAR * equal else "loss above that of equal scores"
-    return (
-        f"{what}: {loss:.3g} in training where {equal:.3g} needs no features; change "
-        f"--learning-rate (now {fitted.config.step_size:g}), or train for more --epochs"
+        return None
+    return CodedWarning(
+        RUNAWAY if loss > FAR * equal else "useless",
+        f"the loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; change "
+        f"--learning-rate (now {fitted.config.step_size:g}), or train for more --epochs",
     )
 
 
-def _at_chance(fitted: Fitted, feature_set: FeatureSet) -> str:
+def _at_chance(fitted: Fitted, feature_set: FeatureSet) -> CodedWarning | None:
     split = "val" if fitted.val else "test"
     scores = fitted.val or fitted.test
-    if not scores:
-        return ""
-    doubt = at_chance(scores, feature_set, split)
-    return doubt and (
-        f"{AT_CHANCE}: {doubt}; try another --learning-rate, --loss softmax, or `headsmith inspect` for the features"
-    )
+    found = None if scores is None else at_chance(scores, feature_set, split)
+    if found is None:
+        return None
+    advice = "try another --learning-rate, --loss softmax, or `headsmith inspect` for the features"
+    return CodedWarning(CHANCE, f"{found}; {advice}")
 
 
-def at_chance(scores: Mapping[str, Any], feature_set: FeatureSet, split: str) -> str:
-    """What is doubtful of a top-1 that naming always the most frequent training class would reach; else nothing.
+def at_chance(scores: SplitScores, feature_set: FeatureSet, split: str) -> str | None:
+    """What is wrong with a top-1 that naming always the most frequent training class would reach.
 
     Args:
-        scores: ``top1`` and ``n`` of a head.
+        scores: Of a head.
         feature_set: Where the rows are from.
         split: The rows that were judged.
     """
     guess = commonest(feature_set.arrays("train")[1].numpy())
     level = chance(guess, feature_set.arrays(split)[1].numpy())
-    if not like_guesses(round(scores["top1"] * scores["n"]), scores["n"], level):
-        return ""
+    if not like_guesses(scores.hits, scores.n, level):
+        return None
     what = "the most frequent class" if len(guess) == 1 else f"one of the {len(guess)} most frequent classes"
     return (
-        f"{split} top-1, {scores['top1']:.1%}, cannot be told from guessing: {what} of the training rows, always "
-        f"named, is right for {level:.1%} of the {scores['n']:,} {split} rows; {_needed(scores['n'], level, split)}"
+        f"{split} top-1, {scores.top1:.1%}, cannot be told from guessing: {what} of the training rows, always "
+        f"named, is right for {level:.1%} of the {scores.n:,} {split} rows; {_needed(scores.n, level, split)}"
     )
 
 
@@ -128,66 +130,67 @@ def _needed(n: int, level: float, split: str) -> str:
     return "so few tell nothing" + (f", give at least {rows:,} {split} rows" if rows else ": they are of that class")
 
 
-def _first_epoch(fitted: Fitted) -> str:
+def _first_epoch(fitted: Fitted) -> CodedWarning | None:
     if fitted.config.optimizer == "lbfgs":  # whose epochs are 20 iterations
-        return ""
-    first, last, epochs = fitted.history[0]["loss"], fitted.history[-1]["loss"], len(fitted.history)
-    if not fitted.val or fitted.val["top1"] == 1 or fitted.best["epoch"] > 1 or epochs < MANY or not last < first:
-        return ""
-    return (
+        return None
+    first, last, epochs = fitted.history[0].loss, fitted.history[-1].loss, len(fitted.history)
+    if not fitted.val or fitted.val.top1 == 1 or fitted.kept.epoch > 1 or epochs < MANY or not last < first:
+        return None
+    return CodedWarning(
+        "first-epoch",
         f"the best epoch is 1 of {epochs}: validation never had more right, while the training loss fell from "
         f"{first:.3g} to {last:.3g}; lower --learning-rate (now {fitted.config.step_size:g}), or see with `headsmith "
-        "inspect` whether val is like train"
+        "inspect` whether val is like train",
     )
 
 
-def _unlike(fitted: Fitted) -> str:
-    if not fitted.val or not fitted.test:
-        return ""
-    val, test = fitted.val["top1"], fitted.test["top1"]
-    hits = round(test * fitted.test["n"])
-    if bdtr(hits, fitted.test["n"], UNLIKE * val) >= RARELY:  # so few hits or fewer, with that share
-        return ""
-    return (
-        f"test is unlike val: top-1 {test:.1%} where validation has {val:.1%}; see with `headsmith inspect` whether "
-        "its labels and features are right"
+def _unlike(fitted: Fitted) -> CodedWarning | None:
+    val, test = fitted.val, fitted.test
+    # So few hits or fewer, with that share.
+    if not val or not test or bdtr(test.hits, test.n, UNLIKE * val.top1) >= RARELY:
+        return None
+    return CodedWarning(
+        "unlike-test",
+        f"test is unlike val: top-1 {test.top1:.1%} where validation has {val.top1:.1%}; see with `headsmith inspect` "
+        "whether its labels and features are right",
     )
 
 
-def _scales(fitted: Fitted, features: Tensor) -> str:
+def _scales(fitted: Fitted, features: Tensor) -> CodedWarning | None:
     if _standardised(fitted):
-        return ""
+        return None
     deviations = _some(features).std(0, correction=0)
     largest, median = float(deviations.max()), float(deviations[deviations > 0].median())
     if not largest > SCALES * median:  # nor where all are 0, whose median is NaN
-        return ""
-    return (
-        f"scales: a column of the features deviates by {largest:.3g}, the median one by {median:.3g}; try --head "
-        "norm_linear"
+        return None
+    return CodedWarning(
+        "scales",
+        f"a column of the features deviates by {largest:.3g}, the median one by {median:.3g}; try --head norm_linear",
     )
 
 
-def _offset(fitted: Fitted, features: Tensor) -> str:
+def _offset(fitted: Fitted, features: Tensor) -> CodedWarning | None:
     if _standardised(fitted) or fitted.config.optimizer == "lbfgs":
-        return ""
+        return None
     some = _some(features)
     means, deviations = some.mean(0).abs(), some.std(0, correction=0)
     offset = float((means / deviations)[deviations > 0].median())
     if not offset > OFFSET:
-        return ""
-    return (
-        f"offset: the mean of the median column of the features is {offset:.3g} times its deviation; try --head "
-        "norm_linear"
+        return None
+    return CodedWarning(
+        "offset",
+        f"the mean of the median column of the features is {offset:.3g} times its deviation; try --head norm_linear",
     )
 
 
-def _tiny(fitted: Fitted, features: Tensor) -> str:
+def _tiny(fitted: Fitted, features: Tensor) -> CodedWarning | None:
     size = column_size(features)
     if fitted.config.head != "linear" or fitted.config.optimizer == "lbfgs" or size >= TINY:
-        return ""
-    return (
-        f"tiny: the root mean square of the median column of the features is {size:.3g}; multiply them by about "
-        f"{1 / size:.0g}, or try --head norm_linear"
+        return None
+    return CodedWarning(
+        "tiny",
+        f"the root mean square of the median column of the features is {size:.3g}; multiply them by about "
+        f"{1 / size:.0g}, or try --head norm_linear",
     )
 
 
@@ -199,7 +202,7 @@ def _some(features: Tensor) -> Tensor:
     return features[:: max(1, len(features) // SAMPLE)].double()
 
 
-def _copies(feature_set: FeatureSet) -> str:
+def _copies(feature_set: FeatureSet) -> CodedWarning | None:
     """What `extract` told of copies, in one line."""
     copies = feature_set.manifest.get("copies", {})
     across, conflicts = copies.get("across", {}), copies.get("conflicts", {}).get("pictures", 0)
@@ -210,24 +213,28 @@ def _copies(feature_set: FeatureSet) -> str:
         )
         whole = [(name, count) for found in across.values() for name, count in found.get("classes", ())]
         told.append(
-            f"leak: {counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too "
-            "high"
+            f"{counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too high"
         )
     if conflicts:
         told.append(f"{conflicts} pictures stand in more than one class")
-    return f"{'; '.join(told)}; see `headsmith inspect {feature_set.path}`" if told else ""
-
-
-def _leak(feature_set: FeatureSet) -> str:
-    shared = shared_ids(feature_set.columns)
-    if not shared:
-        return ""
-    return (
-        f"leak: {len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take "
-        "them out of all but one"
+    if not told:
+        return None
+    return CodedWarning(
+        "leak" if across else "conflicts", f"{'; '.join(told)}; see `headsmith inspect {feature_set.path}`"
     )
 
 
-def _few(feature_set: FeatureSet) -> str:
+def _leak(feature_set: FeatureSet) -> CodedWarning | None:
+    shared = shared_ids(feature_set.columns)
+    if not shared:
+        return None
+    return CodedWarning(
+        "leak",
+        f"{len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take them "
+        "out of all but one",
+    )
+
+
+def _few(feature_set: FeatureSet) -> CodedWarning | None:
     found = few_rows(feature_set.columns["train"], feature_set.manifest)
-    return found and f"few: {found}"
+    return CodedWarning("few-rows", found) if found else None

@@ -229,8 +229,6 @@ def _resize(found: Mapping[str, Any]) -> str:
 
 
 def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
-    test = manifest["results"]["test"]
-    top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
     weights = metadata.backbone.weights_sha256
     backbone = (
         f"- backbone weights: sha256 `{weights}`\n- preprocessing: sha256 `{metadata.preprocessing_sha256}`\n"
@@ -240,6 +238,13 @@ def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
     return (
         f"## Origin\n\n{backbone}"
         f"- labels: sha256 `{metadata.labels_sha256}`\n"
-        f"- feature set: `{metadata.feature_set}`\n"
-        f"- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"
+        f"- feature set: `{metadata.feature_set}`{_trained(manifest['results']['test'])}"
     )
+
+
+def _trained(test: Mapping[str, Any] | None) -> str:
+    """What training said of the head; nothing without a test split, which older runs have as an empty object."""
+    if not test:
+        return ""
+    top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
+    return f"\n- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"

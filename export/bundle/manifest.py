@@ -73,17 +73,17 @@ def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> dict
         "k": classifier.k,
         "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
         + (0 if backbone is None else backbone.parameter_count),
-        "backbone": portable(run.record["backbone"]),
+        "backbone": portable(run.record.backbone),
         "head": {
             "kind": run.head.kind,
             "options": run.head.options,
             "in_features": run.head.in_features,
             "num_classes": run.head.num_classes,
-            "sha256": run.record["head_sha256"],
+            "sha256": run.record.head_sha256,
         },
         "training": portable(asdict(run.config)),
-        "results": run.record["results"],
-        "features": features_origin(run.record["features"]),
+        "results": to_json(run.record.results),
+        "features": features_origin(to_json(run.record.features)),
         "held_out": {
             "fingerprint": held_out.fingerprint,
             "n": len(held_out) - len(held_out.unreadable),

@@ -1,10 +1,8 @@
 """Is the module that is exported as accurate as its training said?"""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from ...trainer.scores import SplitScores
 from ..errors import ParityError
 from ..runtime import Array
 
@@ -31,21 +29,21 @@ class RecordedAccuracy:
         others[rows, labels] = -np.inf
         self._margins.append((logits[rows, labels] - others.max(axis=1)) / largest)
 
-    def check(self, recorded: Mapping[str, Any] | None, where: str) -> None:
+    def check(self, recorded: SplitScores | None, where: str) -> None:
         """Compare with the figures of the training.
 
         Args:
-            recorded: ``n`` and ``top1`` of the same split; nothing is compared where these are of another number of
-                inputs, as where images are unreadable now.
+            recorded: Those of the same split; nothing is compared where they are of another number of inputs, as where
+                images are unreadable now.
             where: The run, for errors.
 
         Raises:
             ParityError: More inputs are right, or fewer, than those that lie on the border explain.
         """
         margins = np.concatenate(self._margins)
-        if not recorded or recorded.get("n") != len(margins) or recorded.get("top1") is None:
+        if recorded is None or recorded.n != len(margins):
             return
-        said = round(recorded["top1"] * len(margins))
+        said = recorded.hits
         right, close = (int(np.count_nonzero(mark)) for mark in (margins > 0, np.abs(margins) <= CLOSE))
         if abs(right - said) > close:
             raise ParityError(

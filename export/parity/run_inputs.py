@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ...core.errors import InputError
+from ...core.records import to_json
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.run import Run
 from ..held_out import HeldOut, HeldOutFeatures
@@ -21,7 +22,7 @@ class RunInputs:
 
     def __init__(self, run: Run, metadata: Metadata, data: str | Path | FeatureSet | None) -> None:
         self._run, self._metadata, self._data = run, metadata, data
-        self._record = run.record["features"]
+        self._features = run.record.features
         self._opened: dict[str, FeatureSet] = {}
         if isinstance(data, FeatureSet) and not metadata.head_only:
             raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
@@ -34,10 +35,10 @@ class RunInputs:
         """
         if not self._metadata.head_only:
             assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-            return held_out_images(self._data, self._run.record).for_classifier(self._metadata)
-        if self._data is None and not Path(self._record["path"]).exists():
+            return held_out_images(self._data, to_json(self._run.record)).for_classifier(self._metadata)
+        if self._data is None and not Path(self._features.path).exists():
             raise InputError(
-                f"{self._record['path']}: the feature set that the head was trained on is not there; name one with "
+                f"{self._features.path}: the feature set that the head was trained on is not there; name one with "
                 "--data"
             )
         return self._rows("test")
@@ -51,7 +52,7 @@ class RunInputs:
         if self._metadata.head_only:
             return self._rows(name)
         assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-        return training_images(name, self._data, self._run.record).for_classifier(self._metadata)
+        return training_images(name, self._data, to_json(self._run.record)).for_classifier(self._metadata)
 
     def trained_features(self) -> FeatureSet:
         """The feature set that a head was trained on.
@@ -59,17 +60,17 @@ class RunInputs:
         Raises:
             InputError: It is not there any more, or is another one now.
         """
-        features = self._open(self._record["path"])
-        if features.fingerprint != self._record["fingerprint"]:
+        features = self._open(self._features.path)
+        if features.fingerprint != self._features.fingerprint:
             raise InputError(f"{features.path} has changed since the head was trained on it; train again")
         return features
 
     def cached_features(self) -> FeatureSet | None:
         """The same; ``None`` where it is not there any more, or is another one now."""
-        if not Path(self._record["path"]).is_dir():
+        if not Path(self._features.path).is_dir():
             return None
-        features = self._open(self._record["path"])
-        return features if features.fingerprint == self._record["fingerprint"] else None
+        features = self._open(self._features.path)
+        return features if features.fingerprint == self._features.fingerprint else None
 
     def _open(self, path: str) -> FeatureSet:
         if path not in self._opened:
@@ -77,7 +78,7 @@ class RunInputs:
         return self._opened[path]
 
     def _rows(self, split: str) -> HeldOutFeatures:
-        data = self._data or self._record["path"]
+        data = self._data or self._features.path
         key = str(data.path if isinstance(data, FeatureSet) else data)
         found = held_out_features(self._opened.get(key, data), split).for_classifier(self._metadata)
         self._opened[key] = found.features

@@ -37,19 +37,17 @@ def write_record(path: Path, value: Any) -> None:
     write_json(path, to_json(value))
 
 
-def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, advice: str) -> dict[str, Any]:
-    """Read a JSON object that says its format and the format's version; what else it holds is left as it is.
+def read_values(path: Path, *, format: str, version: int, advice: str) -> dict[str, Any]:
+    """Read a JSON object that says its format and the format's version, as values that its reader may upgrade.
 
     Args:
         path: The file.
-        kind: A typed dictionary with the fields that are read later.
         format: What ``format`` must be.
         version: The latest ``format_version`` that is read.
         advice: How to make the file anew.
 
     Raises:
         InputError: No such file, no JSON object in it, another format, or a later version.
-        DamagedFileError: See `structured`.
     """
     values = read_json(path)
     if values.get("format") != format:
@@ -60,6 +58,17 @@ def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, ad
             f"{path}: format_version is {found}, this headsmith reads {version}; {advice}, or use the headsmith that "
             "wrote it"
         )
+    return values
+
+
+def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, advice: str) -> dict[str, Any]:
+    """Values of `read_values`, of which those that a typed dictionary names are of its kinds.
+
+    Raises:
+        InputError: See `read_values`.
+        DamagedFileError: See `structured`.
+    """
+    values = read_values(path, format=format, version=version, advice=advice)
     structured(values, kind, str(path), advice=advice)
     return values
 

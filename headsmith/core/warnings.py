@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-WORTHLESS = ("chance", "no-answer", "runaway")
-AT_CHANCE, NO_ANSWER, RUNAWAY = "chance level", "no answer", "runaway loss"
+CHANCE, RUNAWAY = "chance", "runaway"
+WORTHLESS = (CHANCE, "no-answer", RUNAWAY)
+AT_CHANCE, NO_ANSWER = "chance level", "no answer"
 # The status of a command whose result was written, and says nothing.
 STATUS = 4
 # How the sentences of version 1 of the files begin, where their code is read again.
-_OLD = {AT_CHANCE: "chance", NO_ANSWER: "no-answer", RUNAWAY: "runaway"}
+_OLD = {AT_CHANCE: CHANCE, NO_ANSWER: "no-answer", "runaway loss": RUNAWAY}
 
 
 @dataclass(frozen=True)

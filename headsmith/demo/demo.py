@@ -64,7 +64,7 @@ def _train(name: str, features: FeatureSet, path: Path) -> Run:
     """The run at ``path`` where it was trained on these features, else a new one."""
     if path.is_dir():
         run = Run.load(path)
-        if run.record["features"]["fingerprint"] == features.fingerprint:
+        if run.record.features.fingerprint == features.fingerprint:
             return run
     return train(features, loss=name, epochs=EPOCHS, out=path, overwrite=True, p_k=HEADS[name])
 
@@ -73,7 +73,7 @@ def _export(run: Run, path: Path) -> Bundle:
     """The bundle at ``path`` where it holds this run's head, else a new one."""
     if path.is_dir():
         bundle = Bundle.load(path)
-        if bundle.manifest["head"]["sha256"] == run.record["head_sha256"]:
+        if bundle.manifest["head"]["sha256"] == run.record.head_sha256:
             return bundle
     with stage(f"Exporting {path}"):
         return export_classifier(run, formats=("onnx", "torchscript"), out=path, overwrite=True)
@@ -89,7 +89,7 @@ def _table(contenders: list[Contender]) -> Table:
             contender.name,
             _accuracy(result.top1),
             _accuracy(result.top5),
-            f"{contender.run.record['results']['seconds']:.1f} s",
+            f"{contender.run.record.results.seconds:.1f} s",
             " + ".join(str(contender.bundle.manifest["parity"][name]["flips"]) for name in ("model.onnx", "model.ts")),
             f"{files['model.onnx']['bytes'] / 1e6:.1f}",
         )

@@ -119,10 +119,10 @@ def test_a_truncated_file(tiny_bundle, tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_cuda_that_is_not_there(tiny_bundle, tiny_run, tmp_path):
-    data = tiny_run.record["features"]["source"]["source"]
+    data = tiny_run.record.features.source["source"]
     assert "--provider cuda" in refusal("evaluate", tiny_bundle.path, "--data", data, "--provider", "cuda")
     assert "--device: cuda found" in refusal(
-        "train", tiny_run.record["features"]["path"], "--out", tmp_path / "r", "--device", "cuda"
+        "train", tiny_run.record.features.path, "--out", tmp_path / "r", "--device", "cuda"
     )
 
 
@@ -139,7 +139,7 @@ def test_a_held_out_class_that_the_bundle_does_not_know(tiny_bundle, image_folde
 
 
 def test_an_unknown_loss_answers_with_near_names(tiny_run, tmp_path):
-    features = tiny_run.record["features"]["path"]
+    features = tiny_run.record.features.path
     assert "did you mean neuralsort" in refusal("train", features, "--loss", "neuralsrt", "--out", tmp_path / "r")
 
 
@@ -192,12 +192,12 @@ def test_an_interrupt_in_mid_work_leaves_nothing(command, step, flags, tiny_run,
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    record = tiny_run.record["features"]
+    record = tiny_run.record.features
     arguments = {
-        "extract": [record["source"]["source"], *flags],
-        "train": [record["path"], "--out", tmp_path / "out"],
+        "extract": [record.source["source"], *flags],
+        "train": [record.path, "--out", tmp_path / "out"],
         "export": [tiny_run.path, "--out", tmp_path / "out"],
-        "evaluate": [tiny_bundle.path, "--data", record["source"]["source"], "--out", tmp_path / "out"],
+        "evaluate": [tiny_bundle.path, "--data", record.source["source"], "--out", tmp_path / "out"],
     }[command]
     monkeypatch.setattr(step, interrupt)
     result = runner.invoke(app, [command, *map(str, arguments)])
@@ -218,7 +218,7 @@ def test_sigterm_in_mid_work_leaves_nothing(tiny_run, tmp_path, monkeypatch):
 
 def test_a_real_ctrl_c(tiny_run, tmp_path):
     endless = ["--epochs", "1000000", "--patience", "1000000", "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-m", "headsmith", "train", tiny_run.record["features"]["path"], *endless]
+    command = [sys.executable, "-m", "headsmith", "train", tiny_run.record.features.path, *endless]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(tmp_path.glob("out.partial/metrics.jsonl")):
         time.sleep(0.1)

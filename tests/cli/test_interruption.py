@@ -23,10 +23,10 @@ def invoke(*arguments):
 @pytest.fixture
 def extraction(tiny_run, tiny_backbone, tmp_path):
     """A command, and the features that it is to give."""
-    source = tiny_run.record["features"]["source"]["source"]
+    source = tiny_run.record.features.source["source"]
     flags = [f"--{key.replace('_', '-')}={value}" for key, value in tiny_backbone._asdict().items()]
     command = ["extract", source, *flags, "--batch-size=8", "--device=cpu", "--workers=2", "--out", tmp_path / "set"]
-    return command, FeatureSet.load(tiny_run.record["features"]["path"])
+    return command, FeatureSet.load(tiny_run.record.features.path)
 
 
 def interrupt_at(monkeypatch, call, number=signal.SIGINT):
@@ -98,7 +98,7 @@ def cut(patch, module, name):
 
 
 def test_a_sweep_that_was_cut_after_it_was_published_is_there(tiny_run, tmp_path):
-    features = tiny_run.record["features"]["path"]
+    features = tiny_run.record.features.path
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         cut(patch, sweeping, "sweep.partial")
         sweep(features, out=tmp_path / "sweep", config=GRID)
@@ -115,7 +115,7 @@ def test_a_sweep_that_was_cut_after_it_was_published_is_there(tiny_run, tmp_path
 
 
 def test_a_training_that_was_cut_after_it_was_published_is_there(tiny_run, tmp_path):
-    features, options = tiny_run.record["features"]["path"], {"epochs": 2, "device": "cpu"}
+    features, options = tiny_run.record.features.path, {"epochs": 2, "device": "cpu"}
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         cut(patch, training_module, "run.partial")
         train(features, out=tmp_path / "run", **options)
@@ -133,6 +133,6 @@ def test_a_training_says_what_it_keeps(tiny_run, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("headsmith.trainer.fitting.fit.Fit.fitted", interrupt)
-    found = invoke("train", tiny_run.record["features"]["path"], "--out", tmp_path / "run", "--epochs", "3")
+    found = invoke("train", tiny_run.record.features.path, "--out", tmp_path / "run", "--epochs", "3")
     assert found.exit_code == 130
     assert f"interrupted: {tmp_path / 'run.partial'} keeps the epochs up to its last checkpoint" in found.stderr

@@ -26,7 +26,7 @@ def headsmith(*arguments, width=200):
 
 @pytest.fixture(scope="module")
 def features(tiny_run: Run):
-    return tiny_run.record["features"]["path"]
+    return tiny_run.record.features.path
 
 
 def test_from_a_file_to_an_exported_classifier(features, tmp_path):
@@ -59,16 +59,16 @@ def test_no_word_of_a_table_is_broken(features, tmp_path, monkeypatch, width, he
     found, screen = sweep(features, out=tmp_path / "sweep", config=tmp_path / "sweep.yaml", device="cpu"), StringIO()
     monkeypatch.setattr("headsmith.show_sweep.console", Console(file=screen, width=width, soft_wrap=True))
     show_sweep(found, as_json=False)
-    settings, contenders = screen.getvalue().split("Settings, ")[1].split("What validation chose")
+    settings, groups = screen.getvalue().split("Settings, ")[1].split("What validation chose")
     assert all(len(line) <= width for line in settings.splitlines())
-    assert "…" not in settings + contenders
+    assert "…" not in settings + groups
     for row in found.settings:
-        words = [*row["contender"].split(), *(f"{row[f'val_{name}_mean']:.1f}" for name in ("top1", "top5"))]
-        words += {"0.5 0.5": [".5,.5"], "0.25 0.75": [".25,.75"]}.get(row["p_k"], [])
+        words = [*row.group.split(), f"{row.val_top1_mean:.1f}", f"{row.val_top5_mean:.1f}"]
+        words += {"0.5 0.5": [".5,.5"], "0.25 0.75": [".25,.75"]}.get(row.settings["p_k"], [])
         assert all(re.search(rf"(?<=[ =]){re.escape(word)}(?=[ ±])", settings) for word in words), words
     assert all(f" {heading} " in settings for heading in headings)
     (winner,) = (line for line in settings.splitlines() if line.startswith(" *"))
-    assert found.record["winner"]["contender"].split()[0] in winner
+    assert found.record.winner.group.split()[0] in winner
 
 
 def test_the_order_of_settings_is_told(features, tmp_path, monkeypatch):

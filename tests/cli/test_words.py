@@ -22,13 +22,13 @@ def iris(tmp_path_factory):
     return path
 
 
-def test_a_doubt_of_a_run(iris, tmp_path):
+def test_a_warning_of_a_run(iris, tmp_path):
     status, said = headsmith("train", iris, "--out", tmp_path / "run", "--learning-rate", 1e30, "--epochs", 3)
     assert status == 4
-    assert "doubt: runaway loss" in said
+    assert "warning (runaway): the loss" in said
     assert "change --learning-rate (now 1e+30), or train for more --epochs" in said
-    doubt = Run.load(tmp_path / "run").record["doubts"][0]
-    assert "change `learning_rate` (now 1e+30), or train for more `epochs`" in doubt
+    warning = Run.load(tmp_path / "run").record.warnings[0]
+    assert "change `learning_rate` (now 1e+30), or train for more `epochs`" in warning.message
 
 
 def test_a_note_of_an_import(tmp_path):

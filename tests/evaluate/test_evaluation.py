@@ -216,7 +216,7 @@ def test_results_are_written_without_being_asked(tiny_bundle, images):
 
 
 def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundle):
-    results = evaluate_classifiers(tiny_bundle, data=tiny_run.record["features"]["source"]["source"])
+    results = evaluate_classifiers(tiny_bundle, data=tiny_run.record.features.source["source"])
     result = results[0]
     assert result.n == 12
     card = tiny_bundle.manifest["accuracy"]["model.onnx"]
@@ -226,9 +226,9 @@ def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundl
 
 def test_a_head_alone_is_scored_on_a_feature_set(tiny_run, tiny_bundle, tmp_path):
     bundle = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
-    features = tiny_run.record["features"]["path"]
+    features = tiny_run.record.features.path
     results = evaluate_classifiers([bundle.path, tiny_bundle.path], data=features, out=tmp_path / "out")
-    result, test = results["head"], tiny_run.record["results"]["test"]
+    result, test = results["head"], tiny_run.record.results.test
     assert (result.n, result.top1.value, result.top5.value) == (12, test["top1"], test["top5"])
     assert (result.setup.image_size, result.speed.decoded_per_second) == (None, None)
     assert "is a feature set, which only heads" in results.failed[0].error

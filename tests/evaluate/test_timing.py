@@ -81,7 +81,7 @@ def test_growth_is_what_came_and_not_what_was_there():
 def test_a_small_head_does_not_take_what_the_process_holds(tiny_run, tmp_path):
     """The process holds torch, some hundred megabytes."""
     bundle = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
-    results = evaluate_classifiers([bundle.path, bundle.path / "model.onnx"], data=tiny_run.record["features"]["path"])
+    results = evaluate_classifiers([bundle.path, bundle.path / "model.onnx"], data=tiny_run.record.features.path)
     for result in results:
         assert result.speed.memory_bytes is None or result.speed.memory_bytes < 3e7
         assert result.speed.latency.p10 <= result.speed.latency.p50 <= result.speed.latency.p90

@@ -37,7 +37,7 @@ def test_every_held_out_image_agrees(tiny_run, tiny_bundle):
     assert report["cached_features_relative_difference"] < 2e-3
     for name in ("model.onnx", "model.ts"):
         file = report["files"][name]
-        assert file["n"] == tiny_run.record["results"]["test"]["n"] == 12
+        assert file["n"] == tiny_run.record.results.test.n == 12
         assert (file["equal_top1"], file["equal_topk"], file["flips"]) == (12, 12, [])
         assert file["max_abs_difference"] < 1e-4
         assert set(file["batches"]) == {"1", "2", "7", "12", "64"}
@@ -51,9 +51,9 @@ def test_manifest(tiny_run, tiny_bundle):
     head = {"kind": "linear", "options": {}, "in_features": 96, "num_classes": 6, "sha256": sha256}
     assert manifest["head"] == head
     assert manifest["training"]["loss"] == "softmax"
-    assert manifest["features"]["fingerprint"] == tiny_run.record["features"]["fingerprint"]
+    assert manifest["features"]["fingerprint"] == tiny_run.record.features.fingerprint
     assert manifest["input"]["shape"] == ["batch", 3, 32, 32]
-    network = backbone_from_record(BackboneRecord.of(tiny_run.record["backbone"]))
+    network = backbone_from_record(BackboneRecord.of(tiny_run.record.backbone))
     assert manifest["parameters"] == sum(p.numel() for p in network.parameters()) + 96 * 6 + 6
     assert manifest["accuracy"]["model.onnx"]["top1"]["n"] == 12
     assert tiny_bundle.preprocessing.digest == manifest["preprocessing_sha256"]
@@ -128,11 +128,12 @@ def test_a_run_of_another_head(tiny_run, out, tmp_path):
 
 
 def with_features(run, **changes):
-    return dataclasses.replace(run, record=run.record | {"features": run.record["features"] | changes})
+    features = dataclasses.replace(run.record.features, **changes)
+    return dataclasses.replace(run, record=dataclasses.replace(run.record, features=features))
 
 
 def test_images_that_moved(tiny_run, tiny_bundle, out, tmp_path):
-    source = tiny_run.record["features"]["source"]
+    source = tiny_run.record.features.source
     moved = with_features(tiny_run, source=source | {"source": str(tmp_path / "gone")})
     with pytest.raises(InputError, match=r"cannot be opened .* name held-out images with `data`"):
         export_classifier(moved, out=out)
@@ -240,13 +241,13 @@ def test_a_run_folder_by_name(tiny_run, out):
 
 def relabelled(run, folder, order):
     """A run like another one, on a copy of its features whose test rows have labels in another order."""
-    features = FeatureSet.load(run.record["features"]["path"])
+    features = FeatureSet.load(run.record.features.path)
     rows = {split: features.arrays(split)[0].numpy() for split in features.columns}
     labels = {split: features.arrays(split)[1].numpy() for split in features.columns}
     labels["test"] = labels["test"][order]
     other = FeatureSet.from_arrays(rows, labels, class_names=features.class_names, out=folder)
-    record = run.record | {"backbone": None, "features": run.record["features"] | {"path": str(other.path)}}
-    return dataclasses.replace(run, record=record)
+    other_place = with_features(run, path=str(other.path))
+    return dataclasses.replace(other_place, record=dataclasses.replace(other_place.record, backbone=None))
 
 
 @pytest.mark.parametrize("order", [np.arange(12), np.roll(np.arange(12), 2), np.roll(np.arange(12), 6)])

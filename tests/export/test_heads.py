@@ -27,15 +27,15 @@ def run(request, tiny_run):
     """`tiny_run` with another kind of head, random and in need of what it normalises."""
     kind, options = KINDS[request.param]
     head = build_head(kind, 96, 6, **options)
-    features, _ = FeatureSet.load(tiny_run.record["features"]["path"]).arrays("train")
+    features, _ = FeatureSet.load(tiny_run.record.features.path).arrays("train")
     generator = torch.Generator().manual_seed(0)
     for parameter in head.parameters():
         parameter.data += torch.randn(parameter.shape, generator=generator)
     if options.get("norm") == "standard":
         head.fit_statistics(features.float().mean(0), features.float().std(0))
-    results = tiny_run.record["results"]
-    unscored = results | {"test": results["test"] | {"n": 0}}  # what it says of accuracy is of another head
-    return dataclasses.replace(tiny_run, head=head.eval(), record=tiny_run.record | {"results": unscored})
+    unscored = dataclasses.replace(tiny_run.record.results, test=None)  # what it says of accuracy is of another head
+    record = dataclasses.replace(tiny_run.record, results=unscored)
+    return dataclasses.replace(tiny_run, head=head.eval(), record=record)
 
 
 @pytest.mark.parametrize("head_only", [False, True])

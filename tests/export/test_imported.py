@@ -28,11 +28,11 @@ def run(tmp_path_factory):
 
 def test_a_head_without_a_backbone_is_exported_and_answers_as_it_was_trained(run, tmp_path):
     bundle = export_classifier(run, out=tmp_path / "bundle", formats=("onnx", "torchscript"), head_only=True)
-    features = FeatureSet.load(run.record["features"]["path"])
+    features = FeatureSet.load(run.record.features.path)
     rows, labels = features.arrays("test")
     session = onnxruntime.InferenceSession(bundle.path / "model.onnx", providers=["CPUExecutionProvider"])
     logits = session.run(["logits"], {"features": rows.float().numpy()})[0]
-    test = run.record["results"]["test"]
+    test = run.record.results.test
     assert (logits.argmax(1) == labels.numpy()).mean() == pytest.approx(test["top1"])
     assert test["top1"] > 0.85
     assert bundle.manifest["backbone"] is None
@@ -53,12 +53,12 @@ def test_features_of_another_length_or_backbone_are_refused(run, tiny_run, tmp_p
     with pytest.raises(InputError, match=r"an unknown backbone \(D = 7\).*an unknown backbone \(D = 64\)"):
         export_classifier(run, out=tmp_path / "bundle", head_only=True, data=other.path)
     with pytest.raises(InputError, match=r"features of timm:test_resnet .*trained on those of an unknown backbone"):
-        export_classifier(run, out=tmp_path / "b", head_only=True, data=tiny_run.record["features"]["path"])
+        export_classifier(run, out=tmp_path / "b", head_only=True, data=tiny_run.record.features.path)
 
 
 def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_backbone, tmp_path):
     """The features that `extract` made, as a bare file: the exported classifier is as good as with the feature set."""
-    known = FeatureSet.load(tiny_run.record["features"]["path"])
+    known = FeatureSet.load(tiny_run.record.features.path)
     columns = {}
     for split in known.splits:
         rows, labels = known.arrays(split)
@@ -89,7 +89,7 @@ def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
 
 def test_no_command_calls_rows_of_embeddings_images(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    features = run.record["features"]["path"]
+    features = run.record.features.path
     said = {}
     for line in (
         f"inspect {features}",

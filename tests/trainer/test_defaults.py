@@ -25,8 +25,8 @@ def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
     features, labels = digits.arrays("test")
     peer = LogisticRegression(max_iter=2000).fit(*digits.arrays("train")).score(features, labels)
     run = train(digits, out=tmp_path / "run", loss=loss, epochs=100, device="cpu")
-    assert run.record["results"]["test"]["top1"] > peer - 0.1
-    assert run.record["doubts"] == []
+    assert run.record.results.test.top1 > peer - 0.1
+    assert run.record.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_defaults_learn_from_a_hundred_rows(tmp_path, loss, load):
     rows = small(load)
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*rows.arrays("train"))
     run = train(rows, out=tmp_path / "run", loss=loss, device="cpu")
-    assert run.record["results"]["test"]["top1"] > peer.score(*rows.arrays("test")) - 0.1
+    assert run.record.results.test.top1 > peer.score(*rows.arrays("test")) - 0.1
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_defaults_learn_from_features_of_any_size(loss, scale):
     train_rows, val, test = ([part[start::3] for part in rows] for start in range(3))
     [fitted] = fit_heads({"train": train_rows, "val": val, "test": test}, 10, [TrainConfig(loss=loss, device="cpu")])
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*map(np.asarray, train_rows))
-    assert fitted.test["top1"] > peer.score(*map(np.asarray, test)) - 0.03
+    assert fitted.test.top1 > peer.score(*map(np.asarray, test)) - 0.03
 
 
 def test_the_first_weights_of_a_fit_follow_the_size_of_its_features():

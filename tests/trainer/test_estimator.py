@@ -130,17 +130,17 @@ def test_early_stopping_holds_rows_out_class_by_class(digits):
     model = HeadClassifier(early_stopping=True, validation_fraction=0.2, patience=3, epochs=200, learning_rate=0.1)
     model.set_params(random_state=0).fit(train, labels)
     assert model.n_iter_ == len(model.history_) < 200
-    assert model.history_[0]["val"]["n"] == pytest.approx(0.2 * len(train), abs=1)
-    best = max(row["val"]["score"] for row in model.history_)
-    stopped = model.history_[-1 - 3]["val"]["score"]
+    assert model.history_[0].val.n == pytest.approx(0.2 * len(train), abs=1)
+    best = max(epoch.val.score for epoch in model.history_)
+    stopped = model.history_[-1 - 3].val.score
     assert stopped == best
-    assert "val" not in HeadClassifier(epochs=1).fit(train, labels).history_[0]
+    assert HeadClassifier(epochs=1).fit(train, labels).history_[0].val is None
 
 
 def test_few_rows_of_a_class_are_held_out_where_there_are_two():
     labels = np.repeat(np.arange(6), [1, 2, 2, 3, 10, 20])
     model = HeadClassifier(early_stopping=True, epochs=1, random_state=0).fit(np.eye(6)[labels], labels)
-    assert model.history_[0]["val"]["n"] == 0 + 1 + 1 + 1 + 1 + 2
+    assert model.history_[0].val.n == 0 + 1 + 1 + 1 + 1 + 2
     with pytest.raises(InputError, match="early_stopping: no class has two rows"):
         HeadClassifier(early_stopping=True).fit(np.eye(5), np.arange(5))
 
@@ -148,13 +148,13 @@ def test_few_rows_of_a_class_are_held_out_where_there_are_two():
 def test_select_chooses_the_epoch(digits):
     train, _, labels, _ = digits
     model = HeadClassifier(early_stopping=True, select=[0.25, 0, 0.75], epochs=3, learning_rate=1.0, random_state=0)
-    chosen = model.fit(train, labels).history_[-1]["val"]
-    assert min(chosen["top1"], chosen["top5"]) <= chosen["score"] <= max(chosen["top1"], chosen["top5"])
-    assert chosen["score"] not in (chosen["top1"], chosen["top5"])
+    chosen = model.fit(train, labels).history_[-1].val
+    assert min(chosen.top1, chosen.top5) <= chosen.score <= max(chosen.top1, chosen.top5)
+    assert chosen.score not in (chosen.top1, chosen.top5)
 
 
 def test_starts_from_a_run(tiny_run):
-    features, labels = FeatureSet.load(tiny_run.record["features"]["path"]).arrays("train")
+    features, labels = FeatureSet.load(tiny_run.record.features.path).arrays("train")
     names = np.array(tiny_run.class_names)[labels]
     for start in (tiny_run.path, tiny_run.path / "head.safetensors"):
         model = HeadClassifier(start=str(start), epochs=1, learning_rate=1e-30).fit(features, names)

@@ -21,8 +21,8 @@ def test_it_loads_and_says_what_it_came_from(run, tiny_run):
     loaded = Run.load(run)
     assert torch.equal(loaded.head.weight, tiny_run.head.weight)
     assert loaded.class_names == ["cat", "dog", "emu", "fox", "gnu", "hen"]
-    assert loaded.record["backbone"]["spec"] == "timm:test_resnet"
-    assert loaded.record["features"]["fingerprint"]
+    assert loaded.record.backbone["spec"] == "timm:test_resnet"
+    assert loaded.record.features.fingerprint
 
 
 def test_it_shows_how_large_and_how_good_it_is(tiny_run):
@@ -31,7 +31,7 @@ def test_it_shows_how_large_and_how_good_it_is(tiny_run):
         r"test top-1 \d+\.\d %, test top-5 \d+\.\d %\)",
         repr(tiny_run),
     )
-    features = FeatureSet.load(tiny_run.record["features"]["path"])
+    features = FeatureSet.load(tiny_run.record.features.path)
     assert repr(features).endswith("train 96, val 12, test 12 rows, 6 classes, D = 96, float16)")
 
 

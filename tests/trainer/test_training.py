@@ -1,6 +1,7 @@
 """Training on scikit-learn's digits: real data, and scikit-learn's own answer beside ours."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_as_accurate_as_scikit_learn(digits, tmp_path, loss):
     peer = LogisticRegression(max_iter=2000, C=10).fit(*digits.arrays("train")).predict_proba(features)
     run = train(digits, out=tmp_path / "run", epochs=60, learning_rate=0.02, device="cpu", **loss)
     expected = sum(w * top_k_accuracy_score(labels, peer, k=k) for k, w in enumerate(run.config.p_k, start=1))
-    assert run.record["results"]["test"]["score"] > expected - 0.02
+    assert run.record.results.test.score > expected - 0.02
 
 
 def test_a_full_batch_is_one_step_of_adam_on_the_cross_entropy(digits, tmp_path):
@@ -51,30 +52,30 @@ def test_reported_accuracies_are_those_of_the_saved_head(digits, tmp_path):
         logits, labels = logits_of(run, digits, split)
         for k in (1, 5):
             expected = top_k_accuracy_score(labels, logits, k=k, labels=range(10))
-            assert run.record["results"][split][f"top{k}"] == pytest.approx(expected, abs=1e-12)
+            assert getattr(getattr(run.record.results, split), f"top{k}") == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_best_epoch_is_kept_and_patience_ends_the_run(digits, tmp_path):
     run = train(digits, out=tmp_path / "run", epochs=50, learning_rate=5.0, patience=2, seed=1, device="cpu")
     rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     scores, losses = ([row["val"][name] for row in rows] for name in ("score", "loss"))
-    best = run.record["results"]["best_epoch"]
+    best = run.record.results.best_epoch
     assert scores[best - 1] == max(scores)
     assert best <= len(rows) - 2 < 48
     assert min(losses[-2:]) > 0.999 * min(losses[:-2])
-    assert run.record["results"]["val"] == rows[best - 1]["val"]
+    assert asdict(run.record.results.val) == rows[best - 1]["val"]
     assert all("test" not in row for row in rows)
 
 
 def test_selection_weighs_the_accuracies_by_p_k(digits, tmp_path):
     run = train(digits, out=tmp_path / "run", loss="neuralsort", p_k=(0.25, 0, 0, 0, 0.75), **QUICK)
-    val = run.record["results"]["val"]
-    assert val["score"] == pytest.approx(0.25 * val["top1"] + 0.75 * val["top5"])
+    val = run.record.results.val
+    assert val.score == pytest.approx(0.25 * val.top1 + 0.75 * val.top5)
 
 
 def test_a_seed_fixes_the_head(digits, tmp_path):
     hashes = [
-        train(digits, out=tmp_path / name, seed=seed, **QUICK).record["head_sha256"]
+        train(digits, out=tmp_path / name, seed=seed, **QUICK).record.head_sha256
         for name, seed in (("a", 3), ("b", 3), ("c", 4))
     ]
     assert hashes[0] == hashes[1] != hashes[2]
@@ -86,7 +87,7 @@ def test_the_config_spells_out_every_value(digits, tmp_path):
     assert None not in config.values()
     assert config["p_k"] == [0.5, 0, 0, 0, 0.5]
     assert config["m"] == 10  # 16 asked, 10 classes
-    assert None not in run.record["loss"].values()
+    assert None not in run.record.loss.values()
     assert TrainConfig.load(run.path / "config.yaml") == run.config
 
 
@@ -94,9 +95,9 @@ def test_three_classes_have_no_top5(tmp_path):
     generator = np.random.default_rng(0)
     labels = np.arange(60) % 3
     three = feature_set(generator.normal(size=(60, 4)) + labels[:, None], labels, classes=3)
-    results = train(three, out=tmp_path / "run", **QUICK).record["results"]
-    assert results["test"]["top5"] is None
-    assert 0 <= results["test"]["top1"] <= 1
+    results = train(three, out=tmp_path / "run", **QUICK).record.results
+    assert results.test.top5 is None
+    assert 0 <= results.test.top1 <= 1
     with pytest.raises(InputError, match="5 weights, for top-1 to top-5, but only 3 classes"):
         train(three, out=tmp_path / "five", loss="neuralsort", p_k=(0.5, 0, 0, 0, 0.5))
     assert not (tmp_path / "five").exists()
@@ -108,7 +109,7 @@ def test_a_class_without_training_rows_still_has_a_logit(tmp_path):
     rows = feature_set(np.eye(3)[labels], labels, classes=3)
     run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu")
     assert run.head.num_classes == 3
-    assert run.record["results"]["test"]["top1"] == pytest.approx(0.5)
+    assert run.record.results.test.top1 == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import torch
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import new_file
+from ...core.structure import structured
 from ...core.torch_file import PicklesError, load_tensors
+from ..run_record import InitializationRecord, upgraded_initialization
 
 CHECKPOINT = "checkpoint.pt"
 # A checkpoint may cost one part in this many of the time since the last one.
 _SHARE = 20
-_AGAIN = "pass `overwrite` to start anew"
+AGAIN = "pass `overwrite` to start anew"
 
 
 class Checkpoint:
@@ -47,16 +50,18 @@ class Checkpoint:
 
     def _read(self) -> dict[str, Any]:
         try:
-            found = load_tensors(self.path, _AGAIN)
+            found = load_tensors(self.path, AGAIN)
             identity, state = dict(found["identity"]), dict(found["state"])
+            if "began" in identity:  # so called in older files
+                identity["initialization"] = _initialization(identity.pop("began"), self.path)
         except PicklesError as error:
-            raise DamagedFileError(f"{error}; {_AGAIN}") from None
+            raise DamagedFileError(f"{error}; {AGAIN}") from None
         except InputError:
             raise
         except (KeyError, TypeError, ValueError):
-            raise DamagedFileError(f"{self.path}: damaged (no checkpoint of a fit); {_AGAIN}") from None
+            raise DamagedFileError(f"{self.path}: damaged (no checkpoint of a fit); {AGAIN}") from None
         if not _is_finite(state.get("epochs")) or not _is_finite(state.get("best_state")):
-            raise DamagedFileError(f"{self.path}: damaged (NaN or infinite weights); {_AGAIN}")
+            raise DamagedFileError(f"{self.path}: damaged (NaN or infinite weights); {AGAIN}")
         changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
         if changed:
             values = ", ".join(f"{name} {identity.get(name)!r}, now {self.identity[name]!r}" for name in changed)
@@ -78,6 +83,10 @@ class Checkpoint:
                 raise OSError(f"{self.path}: the checkpoint cannot be written; is the disk full?") from error
         self._saved = time.perf_counter()
         self._cost = self._saved - start
+
+
+def _initialization(began: Any, path: Path) -> dict[str, Any]:
+    return asdict(structured(upgraded_initialization(began), InitializationRecord, str(path), advice=AGAIN))
 
 
 def _is_finite(state: Any) -> bool:

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,55 +15,39 @@ from torch import Tensor
 from ...core.distributed import Processes
 from ...core.errors import InputError
 from ...core.progress import progress
+from ...core.records import to_json
 from ...models.heads import Head
 from ..config import PER_HEAD, TrainConfig
 from ..criterion import resolve, selection_weights
 from ..initialization import Initialization, initialized_head
-from .checkpoint import CHECKPOINT, Checkpoint
+from ..scores import EpochScores, SplitScores
+from .checkpoint import AGAIN, CHECKPOINT, Checkpoint
 from .device_rows import Rows, place
 from .epochs import Epochs, epochs_for
+from .fit_record import FitRecord
 from .head_bank import Bank, loss_key
-from .scoring import accuracies, hit_counts, label_ranks_of, tf32
+from .scoring import hit_counts, label_ranks_of, scores_of_ranks, split_scores, tf32
 from .selection import Selection
 
 METRICS = "metrics.jsonl"
 Split = tuple[Tensor, Tensor]
-_NO_RANKS = torch.empty(0, dtype=torch.int64)
 
 
-@dataclass(frozen=True)
-class Fitted:
+@dataclass(frozen=True, kw_only=True)
+class Fitted(FitRecord):
     """A fitted head.
 
     Attributes:
-        config: Its settings, every value resolved.
         head: The head of the chosen epoch, in evaluation mode, on the CPU.
-        best: That epoch's row: ``epoch``, ``loss``, ``seconds`` and, with a validation split, ``val``.
-        history: The rows of all epochs.
-        val: The validation split's row, scored in float32 by this head; empty without that split.
-        test: The test split's row; empty without that split.
+        test: Its scores on the test split; ``None`` without that split.
         val_ranks: ``(N,)`` int64 rank of the label of every validation row, for paired tests.
         test_ranks: The same of the test split.
-        seconds: What fitting took, validation included, for the whole bank.
-        diverged: Whether its loss stopped being finite.
-        placement: Where the training features were, in words.
-        device: What computed.
-        start: Where it started from, see `Initialization.record`.
     """
 
-    config: TrainConfig
     head: Head
-    best: dict[str, Any]
-    history: list[dict[str, Any]] = field(repr=False)
-    val: dict[str, Any]
-    test: dict[str, Any]
+    test: SplitScores | None
     val_ranks: Tensor = field(repr=False)
     test_ranks: Tensor = field(repr=False)
-    seconds: float
-    diverged: bool
-    placement: str
-    device: torch.device
-    start: Mapping[str, Any]
 
 
 def fit_heads(
@@ -76,7 +60,7 @@ def fit_heads(
     identity: Mapping[str, Any] | None = None,
     memory: int | None = None,
     score_test: bool = True,
-    on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
+    on_epoch: Callable[[list[EpochScores]], None] | None = None,
     processes: Processes | None = None,
     overwrite: bool = False,
 ) -> list[Fitted]:
@@ -96,7 +80,7 @@ def fit_heads(
         identity: Fingerprints that a checkpoint must share besides the settings.
         memory: Bytes that training features may take on a CUDA device; more are streamed. None is what is free.
         score_test: Whether the test split is scored, once, at the end.
-        on_epoch: Called with the rows of an epoch, one for each head that still improves.
+        on_epoch: Called with the scores of an epoch, one for each head that still improves.
         processes: Those that share the work, if they have joined already.
         overwrite: Begin anew where the checkpoint is damaged or of another fit.
 
@@ -144,7 +128,7 @@ def _identity(
     return (
         {name: values[0] if len(values) == 1 else values for name, values in named.items()}
         | dict(identity or {})
-        | {"began": start.record}
+        | {"initialization": asdict(start.record)}
     )
 
 
@@ -159,7 +143,7 @@ class Fit:
         start: Initialization,
         processes: Processes,
         memory: int | None,
-        on_epoch: Callable[[list[dict[str, Any]]], None] | None = None,
+        on_epoch: Callable[[list[EpochScores]], None] | None = None,
     ) -> None:
         self.configs, self.processes, self.on_epoch = list(configs), processes, on_epoch
         self.weights = [selection_weights(config, num_classes) for config in configs]
@@ -170,7 +154,7 @@ class Fit:
         }
         self.epochs: Epochs = epochs_for(self.rows["train"], rows["train"][1], num_classes, configs, start, processes)
         self.bank: Bank = self.epochs.bank
-        self.start = start.record
+        self.initialization = start.record
         self.best_state = {name: value.clone() for name, value in self.epochs.state().items()}
         self.selection = Selection([config.patience for config in configs])
         self.done, self.seconds = 0, 0.0
@@ -178,7 +162,7 @@ class Fit:
     def run(self, checkpoint: Checkpoint | None, metrics: Path | None) -> None:
         """Go through the epochs until no head improves any more."""
         if checkpoint is not None:
-            self._restore(checkpoint.load())
+            self._restore(checkpoint)
         start, before = time.perf_counter(), self.seconds
         config = self.configs[0]
         total, rows = config.epochs, self.epochs.images
@@ -199,22 +183,22 @@ class Fit:
     def fitted(self, score_test: bool) -> list[Fitted]:
         """The heads of their best epochs, scored on validation and, if asked, on the test split, in float32."""
         val = self._final("val")
-        test = self._final("test") if score_test else [(_NO_RANKS, torch.zeros(()))] * self.bank.size
+        test = self._final("test" if score_test else "")
         return [
             Fitted(
                 config=config,
                 head=self._head(head),
                 best=self.selection.best[head],
                 history=self.selection.histories[head],
-                val=self._final_row(head, *val[head]),
-                test=self._final_row(head, *test[head]),
-                val_ranks=val[head][0],
-                test_ranks=test[head][0],
+                val=val[head][0],
+                test=test[head][0],
+                val_ranks=val[head][1],
+                test_ranks=test[head][1],
                 seconds=self.seconds,
                 diverged=self.selection.diverged[head],
                 placement=self.rows["train"].placement,
-                device=self.processes.device,
-                start=self.start,
+                device=str(self.processes.device),
+                initialization=self.initialization,
             )
             for head, config in enumerate(self.configs)
         ]
@@ -234,34 +218,27 @@ class Fit:
             ranks, losses = label_ranks_of(self.bank, self.epochs.state(), self.rows["val"], self.processes)
         return [losses[:, None], hit_counts(ranks, max(self.weights, key=len))]
 
-    def _score(self, found: Sequence[Sequence[float]]) -> list[list[dict[str, Any]]]:
-        """The epoch's row, in a list, of every head that is still active; an empty list for the others.
+    def _score(self, found: Sequence[Sequence[float]]) -> list[list[EpochScores]]:
+        """The epoch's scores, in a list, of every head that is still active; an empty list for the others.
 
         Args:
             found: Of every head its loss and, with a validation split, the loss and the hits there.
         """
         state = self.epochs.state()
-        new: list[list[dict[str, Any]]] = [[] for _ in found]
+        new: list[list[EpochScores]] = [[] for _ in found]
         for head in [head for head, active in enumerate(self.selection.active) if active]:
             loss, *scored = found[head]
-            row: dict[str, Any] = {"epoch": self.done, "loss": loss, "seconds": round(self.seconds, 3)}
+            val = None
             if scored:
-                row["val"] = self._accuracies(head, scored[1:], len(self.rows["val"].labels), scored[0])
-            if self.selection.add(head, row):
+                n, classes = len(self.rows["val"].labels), self.bank.head.num_classes
+                val = split_scores(scored[1:], n, scored[0], self.weights[head], classes)
+            epoch = EpochScores(self.done, loss, round(self.seconds, 3), val)
+            if self.selection.add(head, epoch):
                 self._keep(head, state)
-            new[head].append(row)
+            new[head].append(epoch)
         if self.on_epoch is not None:
-            self.on_epoch([row for rows in new for row in rows])
+            self.on_epoch([epoch for epochs in new for epoch in epochs])
         return new
-
-    def _accuracies(self, head: int, hits: Sequence[float], n: int, loss: float) -> dict[str, Any]:
-        return accuracies(hits, n, loss, self.weights[head], self.bank.head.num_classes)
-
-    def _final_row(self, head: int, ranks: Tensor, loss: Tensor) -> dict[str, Any]:
-        """The row of a split's ``(N,)`` ranks; empty without any."""
-        if not len(ranks):
-            return {}
-        return self._accuracies(head, hit_counts(ranks, self.weights[head]).tolist(), len(ranks), float(loss))
 
     def _keep(self, head: int, state: Mapping[str, Tensor]) -> None:
         for name, value in state.items():
@@ -270,20 +247,25 @@ class Fit:
             else:
                 self.best_state[name][head].copy_(value[head])
 
-    def _write(self, metrics: Path | None, histories: Sequence[Sequence[dict[str, Any]]], append: bool = False) -> None:
+    def _write(self, metrics: Path | None, histories: Sequence[Sequence[EpochScores]], append: bool = False) -> None:
         if metrics is None:
             return
         with metrics.open("a" if append else "w", encoding="utf-8") as log:
             for head, history in enumerate(histories):
-                for row in history:
-                    log.write(json.dumps(row if self.bank.size == 1 else {"head": head} | row) + "\n")
+                for epoch in history:
+                    values = ({} if self.bank.size == 1 else {"head": head}) | to_json(epoch)
+                    log.write(json.dumps(values) + "\n")
 
-    def _final(self, name: str) -> list[Split]:
-        """Ranks ``(N,)`` and mean loss of every head's best epoch, on the CPU; no ranks without that split."""
+    def _final(self, name: str) -> list[tuple[SplitScores | None, Tensor]]:
+        """Scores, and ranks ``(N,)`` on the CPU, of every head's best epoch; none without that split."""
         if name not in self.rows:
-            return [(_NO_RANKS, torch.zeros(()))] * self.bank.size
+            return [(None, torch.empty(0, dtype=torch.int64))] * self.bank.size
         ranks, losses = label_ranks_of(self.bank, self.best_state, self.rows[name], self.processes)
-        return list(zip(ranks.cpu(), losses.cpu(), strict=True))
+        scores = [
+            scores_of_ranks(own, loss, weights, self.bank.head.num_classes)
+            for own, loss, weights in zip(ranks, losses.tolist(), self.weights, strict=True)
+        ]
+        return list(zip(scores, ranks.cpu(), strict=True))
 
     def _head(self, head: int) -> Head:
         """The head of its best epoch, as a single one on the CPU."""
@@ -302,11 +284,12 @@ class Fit:
             "seconds": self.seconds,
         }
 
-    def _restore(self, state: dict[str, Any] | None) -> None:
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        state = checkpoint.load()
         if state is None:
             return
         self.epochs.restore(state["epochs"])
         for name, value in state["best_state"].items():
             self.best_state[name].copy_(value)
-        self.selection.restore(state["selection"])
+        self.selection.restore(state["selection"], str(checkpoint.path), AGAIN)
         self.done, self.seconds = state["done"], state["seconds"]

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
 from ...core.distributed import Processes
+from ..scores import SplitScores
 from .device_rows import Rows
 from .head_bank import Bank
 from .label_ranks import label_ranks
@@ -47,15 +47,13 @@ def label_ranks_of(bank: Bank, state: Mapping[str, Tensor], rows: Rows, processe
 def hit_counts(ranks: Tensor, weights: Sequence[float] = ()) -> Tensor:
     """How many ranks ``(..., N)`` are below 1, 2, ..., K: ``(..., K)`` int64.
 
-    K is what `accuracies` needs with ``weights``.
+    K is what `split_scores` needs with ``weights``.
     """
     return torch.stack([(ranks < k).sum(-1) for k in range(1, max(len(weights), 5) + 1)], dim=-1)
 
 
-def accuracies(
-    hits: Sequence[float], n: int, loss: float, weights: Sequence[float], num_classes: int
-) -> dict[str, Any]:
-    """The row of one head: ``n``, ``loss``, ``top1`` and ``top5`` as shares, and the ``score`` that `weights` make.
+def split_scores(hits: Sequence[float], n: int, loss: float, weights: Sequence[float], num_classes: int) -> SplitScores:
+    """The scores of one head.
 
     Args:
         hits: How many rows have their label among the top 1, 2, ...: see `hit_counts`.
@@ -65,13 +63,13 @@ def accuracies(
         num_classes: C; with fewer than five there is no ``top5``.
     """
     shares = [count / n for count in hits]
-    return {
-        "n": n,
-        "loss": loss,
-        "top1": shares[0],
-        "top5": shares[4] if num_classes >= 5 else None,
-        "score": sum(weight * share for weight, share in zip(weights, shares, strict=False)),
-    }
+    score = sum(weight * share for weight, share in zip(weights, shares, strict=False))
+    return SplitScores(n, loss, shares[0], shares[4] if num_classes >= 5 else None, score)
+
+
+def scores_of_ranks(ranks: Tensor, loss: float, weights: Sequence[float], num_classes: int) -> SplitScores:
+    """`split_scores` of the ``(N,)`` ranks of the labels, from 0."""
+    return split_scores(hit_counts(ranks, weights).tolist(), len(ranks), loss, weights, num_classes)
 
 
 @contextmanager

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-Row = dict[str, Any]
-_STATE = ("histories", "best", "diverged", "active", "moved", "lowest")
+from ...core.structure import structured
+from ..scores import EpochScores, SplitScores
+
+_PLAIN = ("diverged", "active", "moved", "lowest")
 # A validation loss is lower than another if it is by more than a thousandth.
 _LESS = 1 - 1e-3
 
 
 class Selection:
-    """The rows of every epoch and head, and what they decide.
+    """The scores of every epoch and head, and what they decide.
 
     Args:
         patience: For every head, after how many epochs without progress on validation it stops. A higher score is
@@ -19,8 +22,8 @@ class Selection:
             scores may fall for many epochs before it rises.
 
     Attributes:
-        histories: The rows of every head: ``epoch``, ``loss``, ``seconds`` and, with a validation split, ``val``.
-        best: The row of each head's best epoch; empty before the first finite one.
+        histories: The epochs of every head.
+        best: Each head's best epoch; ``None`` before the first finite one.
         diverged: Whether a head's loss, in training or on validation, stopped being finite.
         active: Whether it still improves.
         moved: The epoch of each head's last progress.
@@ -29,61 +32,74 @@ class Selection:
 
     def __init__(self, patience: Sequence[int]) -> None:
         self.patience = patience
-        self.histories: list[list[Row]] = [[] for _ in patience]
-        self.best: list[Row] = [{} for _ in patience]
+        self.histories: list[list[EpochScores]] = [[] for _ in patience]
+        self.best: list[EpochScores | None] = [None] * len(patience)
         self.diverged = [False] * len(patience)
         self.active = [True] * len(patience)
         self.moved = [0] * len(patience)
         self.lowest = [math.inf] * len(patience)
 
-    def add(self, head: int, row: Row) -> bool:
-        """Note a row of an active head; whether it is that head's best."""
-        self.histories[head].append(row)
-        losses = [row["loss"], *([row["val"]["loss"]] if row.get("val") else [])]
+    def add(self, head: int, epoch: EpochScores) -> bool:
+        """Note an epoch of an active head; whether it is that head's best."""
+        self.histories[head].append(epoch)
+        losses = [epoch.loss, *([epoch.val.loss] if epoch.val else [])]
         self.diverged[head] = not all(map(math.isfinite, losses))
         before = self.best[head]
-        better = not self.diverged[head] and (not before or _merit(row) > _merit(before))
+        better = not self.diverged[head] and (before is None or _merit(epoch) > _merit(before))
         if better:
-            self.best[head] = row
-        if not self.diverged[head] and self._progressed(head, before, row):
-            self.moved[head] = row["epoch"]
-        waited = row["epoch"] - self.moved[head]
+            self.best[head] = epoch
+        if not self.diverged[head] and self._progressed(head, before.val if before else None, epoch.val):
+            self.moved[head] = epoch.epoch
+        waited = epoch.epoch - self.moved[head]
         self.active[head] = not self.diverged[head] and waited < self.patience[head]
         return better
 
-    def _progressed(self, head: int, before: Row, row: Row) -> bool:
-        """Whether a row is progress over the best one before it."""
-        val: dict[str, Any] | None = row.get("val")
+    def _progressed(self, head: int, before: SplitScores | None, val: SplitScores | None) -> bool:
+        """Whether an epoch is progress over the best one before it, by their scores on validation."""
         if val is None:
             return True
-        fell = val["loss"] < _LESS * self.lowest[head]
+        fell = val.loss < _LESS * self.lowest[head]
         if fell:
-            self.lowest[head] = val["loss"]
-        return not before or val["score"] > before["val"]["score"] or (fell and before["val"]["top1"] < 1)
+            self.lowest[head] = val.loss
+        return before is None or val.score > before.score or (fell and before.top1 < 1)
 
     def state(self) -> dict[str, Any]:
         """All of it, as plain values."""
-        return {name: getattr(self, name) for name in _STATE}
+        epochs = {
+            "histories": [[asdict(epoch) for epoch in history] for history in self.histories],
+            "best": [best and asdict(best) for best in self.best],
+        }
+        return epochs | {name: getattr(self, name) for name in _PLAIN}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
-        for name in _STATE:
+    def restore(self, state: dict[str, Any], where: str, advice: str) -> None:
+        """Go on from what `state` gave.
+
+        Args:
+            state: The values.
+            where: The file that they are from, for errors.
+            advice: What to do about it, for errors.
+
+        Raises:
+            DamagedFileError: The epochs are not those of a fit.
+        """
+        best = [epoch or None for epoch in state["best"]]  # an empty object in older files
+        self.histories = structured(state["histories"], list[list[EpochScores]], where, advice=advice)
+        self.best = structured(best, list[EpochScores | None], where, advice=advice)
+        for name in _PLAIN:
             setattr(self, name, state[name])
 
     def status(self) -> str:
         """How it goes, in a few words: the last epoch of a single head, the best so far of many."""
-        rows = self.histories[0][-1:] if len(self.best) == 1 else [row for row in self.best if row]
-        if not rows:
+        epochs = self.histories[0][-1:] if len(self.best) == 1 else [epoch for epoch in self.best if epoch]
+        if not epochs:
             return ""
-        row = max(rows, key=_merit)
-        val = row.get("val")
-        if not val:
-            return f"loss {row['loss']:.4f}"
-        top5 = "" if val["top5"] is None else f"  top-5 {val['top5']:.1%}"
-        return f"loss {row['loss']:.4f}  val top-1 {val['top1']:.1%}{top5}"
+        epoch = max(epochs, key=_merit)
+        if epoch.val is None:
+            return f"loss {epoch.loss:.4f}"
+        top5 = "" if epoch.val.top5 is None else f"  top-5 {epoch.val.top5:.1%}"
+        return f"loss {epoch.loss:.4f}  val top-1 {epoch.val.top1:.1%}{top5}"
 
 
-def _merit(row: Row) -> tuple[float, float]:
+def _merit(epoch: EpochScores) -> tuple[float, float]:
     """What chooses between epochs: the validation score, then its loss; without validation the later one."""
-    val = row.get("val")
-    return (row["epoch"], 0.0) if val is None else (val["score"], -val["loss"])
+    return (epoch.epoch, 0.0) if epoch.val is None else (epoch.val.score, -epoch.val.loss)

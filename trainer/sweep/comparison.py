@@ -3,45 +3,46 @@
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..features.feature_set import FeatureSet
 from ..fitting import Fitted
+from ..scores import SplitScores
 from .bank_grouping import Trained
 from .model_selection import Setting, baseline_of
-from .scoring import Counts, adjusted, paired_tests, score
+from .scoring import adjusted, paired_tests, score
+from .sweep_record import PairedTest
 
 TRAIN_ROWS = 50_000
 
 
 @dataclass(frozen=True)
 class Group:
-    """The setting that validation chose of one contender.
+    """The setting that validation chose of one group.
 
     Attributes:
         setting: Its heads, one a seed.
-        test: By head, the scores of the test split; empty where there is none.
+        test: By head, the scores on the test split; empty where there is none.
         ranks: ``(N,)`` ranks of the labels of the test split by its best head; empty where there is none.
         tests: McNemar's tests of its best head against the baseline's on the test split, by ``top1`` and ``top5``,
             with ``p_holm``; empty for the baseline itself, without one, and without a test split.
     """
 
     setting: Setting
-    test: list[dict[str, Any]]
+    test: list[SplitScores]
     ranks: Tensor = field(repr=False)
-    tests: dict[str, Counts]
+    tests: dict[str, PairedTest]
 
     @property
     def name(self) -> str:
-        """The contender's name."""
-        return self.setting.contender
+        """The group's name."""
+        return self.setting.group
 
-    def test_of(self, head: Trained) -> dict[str, Any]:
+    def test_of(self, head: Trained) -> SplitScores | None:
         """The test scores of one of the heads."""
-        return self.test[self.setting.heads.index(head)] if self.test else {}
+        return self.test[self.setting.heads.index(head)] if self.test else None
 
     def fitted(self) -> Fitted:
         """Its best head, as training left it, with its test scores."""
@@ -50,7 +51,7 @@ class Group:
 
     def test_values(self, name: str) -> list[float]:
         """A test result of every head; empty where it does not exist."""
-        return [row[name] for row in self.test if row[name] is not None]
+        return [value for one in self.test if (value := getattr(one, name)) is not None]
 
 
 @dataclass(frozen=True)
@@ -58,28 +59,28 @@ class SweepComparison:
     """Who won, and by what.
 
     Attributes:
-        contenders: The best on validation, the winner, first.
-        baseline: Name of the contender that stands for plain cross-entropy; ``None`` where there is none.
+        groups: The best on validation, the winner, first.
+        baseline: Name of the group that stands for plain cross-entropy; ``None`` where there is none.
         tested: Whether there is a test split. Validation is none: the winner was chosen on it.
         train: Scores of the winner on (at most `TRAIN_ROWS`) training rows.
     """
 
-    contenders: list[Group]
+    groups: list[Group]
     baseline: str | None
     tested: bool
-    train: dict[str, Any]
+    train: SplitScores
 
     @property
     def winner(self) -> Group:
-        """The contender that validation prefers."""
-        return self.contenders[0]
+        """The group that validation prefers."""
+        return self.groups[0]
 
 
 def compare_on_test(chosen: Sequence[Setting], feature_set: FeatureSet) -> SweepComparison:
     """Score the chosen settings once.
 
     Args:
-        chosen: The best setting of every contender, the winner first.
+        chosen: The best setting of every group, the winner first.
         feature_set: What they were trained on.
     """
     tested = "test" in feature_set.splits
@@ -89,22 +90,20 @@ def compare_on_test(chosen: Sequence[Setting], feature_set: FeatureSet) -> Sweep
         rows[setting.heads.index(setting.best)][1] if rows else torch.empty(0, dtype=torch.int64)
         for setting, rows in zip(chosen, scores, strict=True)
     ]
-    tests: list[dict[str, Counts]] = [{} for _ in chosen]
+    tests: list[dict[str, PairedTest]] = [{} for _ in chosen]
     if tested and baseline is not None:
         against = ranks[chosen.index(baseline)]
         pairs = zip(chosen, ranks, strict=True)
         tests = adjusted([{} if one is baseline else paired_tests(own, against, classes) for one, own in pairs])
-    contenders = [
+    groups = [
         Group(setting, [row for row, _ in rows], own, found)
         for setting, rows, own, found in zip(chosen, scores, ranks, tests, strict=True)
     ]
     train = _score(chosen[0].best, feature_set, "train", TRAIN_ROWS)[0]
-    return SweepComparison(contenders, baseline.contender if baseline else None, tested, train)
+    return SweepComparison(groups, baseline.group if baseline else None, tested, train)
 
 
-def _score(
-    head: Trained, feature_set: FeatureSet, split: str, limit: int | None = None
-) -> tuple[dict[str, Any], Tensor]:
+def _score(head: Trained, feature_set: FeatureSet, split: str, limit: int | None = None) -> tuple[SplitScores, Tensor]:
     features, labels = feature_set.arrays(split)
     step = 1 if limit is None else max(1, -(-len(labels) // limit))
     return score(head.load(), head.config, features[::step], labels[::step])

@@ -30,11 +30,11 @@ class Trial:
     """A head of a sweep.
 
     Attributes:
-        contender: The name of its grid, or its loss: within a contender, validation chooses one setting.
+        group: The name of its grid, or its loss: within a group, validation chooses one setting.
         config: Its settings; those that its loss, optimiser or kind of head does not read have their default.
     """
 
-    contender: str
+    group: str
     config: TrainConfig
 
 
@@ -43,21 +43,21 @@ class Plan:
     """What a sweep is to train.
 
     Attributes:
-        points: Every head, once.
-        final_seeds: Seeds with which the setting that is chosen of every contender is trained too.
+        trials: Every head, once.
+        final_seeds: Seeds with which the setting that is chosen of every group is trained too.
         preset: The published settings that it builds on.
         where: The file, for messages.
     """
 
-    points: list[Trial]
+    trials: list[Trial]
     final_seeds: list[int]
     preset: Preset | None
     where: str
 
     def request(self, fingerprint: str) -> str:
         """SHA-256 of what decides the sweep's result, on features with this fingerprint."""
-        points = [{"contender": point.contender, "config": spelt_out(point.config)} for point in self.points]
-        return sha256_json({"features": fingerprint, "points": points, "final_seeds": self.final_seeds})
+        trials = [{"group": trial.group, "config": spelt_out(trial.config)} for trial in self.trials]
+        return sha256_json({"features": fingerprint, "trials": trials, "final_seeds": self.final_seeds})
 
 
 def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> Plan:
@@ -97,9 +97,9 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     grids = _grids(given, where)
     _check_size(grids, where)
     _check_names(grids, where)
-    points = [point for grid in grids for point in _points(grid, chosen, where)]
-    _check_common(points, where)
-    return Plan(list(dict.fromkeys(points)), final_seeds, chosen, where)
+    trials = [trial for grid in grids for trial in _trials(grid, chosen, where)]
+    _check_common(trials, where)
+    return Plan(list(dict.fromkeys(trials)), final_seeds, chosen, where)
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
@@ -148,21 +148,21 @@ def _check_size(grids: list[dict[str, Any]], where: str) -> None:
 
 
 def _check_names(grids: list[dict[str, Any]], where: str) -> None:
-    """Raise an `InputError` for a name that hides a loss: plain cross-entropy would be no contender of its own."""
+    """Raise an `InputError` for a name that hides a loss: plain cross-entropy would be no group of its own."""
     trained: dict[str, set[str]] = {}
     for grid in grids:
         name, losses = grid.get("name"), set(values_of("loss", grid.get("loss", TrainConfig.loss), where))
         if name is not None and (not isinstance(name, str) or printable(name) != name):
             raise InputError(f"{where}: name: {shown(name)} found, expected a word or a text on one line")
-        for contender, own in [(name, losses)] if name else [(loss, {loss}) for loss in losses]:
-            called = f"{where}: name: {shown(contender)}"
-            if contender in METHODS and contender not in own:
+        for group, own in [(name, losses)] if name else [(loss, {loss}) for loss in losses]:
+            called = f"{where}: name: {shown(group)}"
+            if group in METHODS and group not in own:
                 raise InputError(f"{called} is a loss that this grid does not train; choose another name")
             if BASELINE in own and len(own) > 1:
                 raise InputError(f"{called} is of {_and(own)}; give {BASELINE} a grid of its own, to compare with")
-            if trained.setdefault(contender, own) != own:
+            if trained.setdefault(group, own) != own:
                 raise InputError(
-                    f"{called} found for grids of {_and(trained[contender])} and of {_and(own)}; give each its own name"
+                    f"{called} found for grids of {_and(trained[group])} and of {_and(own)}; give each its own name"
                 )
 
 
@@ -170,13 +170,13 @@ def _and(losses: set[str]) -> str:
     return " and ".join(sorted(losses))
 
 
-def _points(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Trial]:
+def _trials(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Trial]:
     name = grid.pop("name", None)
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
     axes.setdefault("select", [SELECT])
     settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
-    return [_point(name, one, preset, where) for one in settings]
+    return [_trial(name, one, preset, where) for one in settings]
 
 
 def _seeds(name: str, given: Any, where: str) -> list[int]:
@@ -192,7 +192,7 @@ def _seeds(name: str, given: Any, where: str) -> list[int]:
     return seeds
 
 
-def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Trial:
+def _trial(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Trial:
     loss = settings.get("loss", TrainConfig.loss)
     with read_from(where, ("loss",)):
         base = preset.settings_of(loss) if preset is not None else {}
@@ -205,28 +205,28 @@ def _point(name: str | None, settings: dict[str, Any], preset: Preset | None, wh
     return Trial(name or loss, without_unused(config))
 
 
-def _check_common(points: list[Trial], where: str) -> None:
+def _check_common(trials: list[Trial], where: str) -> None:
     """One criterion and one device for all, so that heads can be compared."""
     for key in COMMON:
-        found = list(dict.fromkeys(getattr(point.config, key) for point in points))
+        found = list(dict.fromkeys(getattr(trial.config, key) for trial in trials))
         if len(found) > 1:
             raise InputError(
                 f"{where}: {key}: {shown(found[0])} and {shown(found[1])} found, expected one for the whole sweep"
             )
 
 
-def check_criterion(points: Sequence[Trial], where: str) -> None:
+def check_criterion(trials: Sequence[Trial], where: str) -> None:
     """Refuse the criterion ``p_k`` where it is not the same for all heads.
 
     Args:
-        points: The heads, every default filled in: those of ``p_k`` depend on the loss and the number of classes.
+        trials: The heads, every default filled in: those of ``p_k`` depend on the loss and the number of classes.
         where: The file, for messages.
 
     Raises:
         InputError: Heads would be scored by different weights.
     """
-    first = points[0].config
-    other = next((one.config for one in points if one.config.p_k != first.p_k), None)
+    first = trials[0].config
+    other = next((one.config for one in trials if one.config.p_k != first.p_k), None)
     if first.select == "p_k" and other is not None:
         found = " and ".join(f"{list(one.p_k or ())} for {one.loss}" for one in (first, other))
         raise InputError(

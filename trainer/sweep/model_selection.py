@@ -1,4 +1,4 @@
-"""What validation chooses: a setting by its mean over seeds, the best setting of every contender, the winner."""
+"""What validation chooses: a setting by its mean over seeds, the best setting of every group, the winner."""
 
 import math
 import statistics
@@ -18,17 +18,17 @@ class Setting:
     """The heads that differ in nothing but the seed.
 
     Attributes:
-        contender: Within it, one setting is chosen.
+        group: Within it, one setting is chosen.
         heads: One for each seed.
     """
 
-    contender: str
+    group: str
     heads: tuple[Trained, ...]
 
     @property
     def key(self) -> tuple[str, TrainConfig]:
-        """What its heads share: the contender, and all settings but the seed."""
-        return self.contender, replace(self.heads[0].config, seed=0)
+        """What its heads share: the group, and all settings but the seed."""
+        return self.group, replace(self.heads[0].config, seed=0)
 
     @cached_property
     def usable(self) -> bool:
@@ -45,11 +45,11 @@ class Setting:
     @property
     def best(self) -> Trained:
         """The head of the best seed."""
-        return max(self.heads, key=lambda head: (not head.diverged, head.val["score"], -head.val["loss"]))
+        return max(self.heads, key=lambda head: (not head.diverged, head.val.score, -head.val.loss))
 
     def values(self, name: str) -> list[float]:
         """A validation result of the heads that did not diverge; empty where it does not exist (top-5 of 3 classes)."""
-        found = [head.val[name] for head in self.heads if not head.diverged]
+        found = [getattr(head.val, name) for head in self.heads if not head.diverged]
         return [value for value in found if value is not None]
 
     def mean(self, name: str) -> float:
@@ -59,15 +59,15 @@ class Setting:
 
 def settings_of(heads: Iterable[Trained]) -> list[Setting]:
     """Put heads together that differ in the seed alone, the best setting first."""
-    groups: dict[Any, list[Trained]] = {}
+    settings: dict[Any, list[Trained]] = {}
     for head in heads:
-        groups.setdefault((head.point.contender, replace(head.config, seed=0)), []).append(head)
-    found = [Setting(contender, tuple(group)) for (contender, _), group in groups.items()]
+        settings.setdefault((head.trial.group, replace(head.config, seed=0)), []).append(head)
+    found = [Setting(group, tuple(own)) for (group, _), own in settings.items()]
     return sorted(found, key=lambda setting: setting.merit, reverse=True)
 
 
 def chosen_of(settings: Sequence[Setting]) -> list[Setting]:
-    """The best setting of every contender, the best contender, which wins the sweep, first.
+    """The best setting of every group, the best group, which wins the sweep, first.
 
     Raises:
         InputError: No head is usable.
@@ -75,7 +75,7 @@ def chosen_of(settings: Sequence[Setting]) -> list[Setting]:
     best: dict[str, Setting] = {}
     for setting in settings:
         if setting.usable:
-            best.setdefault(setting.contender, setting)
+            best.setdefault(setting.group, setting)
     if not best:
         raise InputError("sweep: the loss of every head became infinite or NaN; try lower values of learning_rate")
     return list(best.values())
@@ -84,7 +84,7 @@ def chosen_of(settings: Sequence[Setting]) -> list[Setting]:
 def repeats(chosen: Sequence[Setting], seeds: Sequence[int]) -> list[Trial]:
     """The heads that chosen settings lack of some seeds."""
     return [
-        Trial(setting.contender, replace(setting.heads[0].config, seed=seed))
+        Trial(setting.group, replace(setting.heads[0].config, seed=seed))
         for setting in chosen
         for seed in seeds
         if seed not in {head.config.seed for head in setting.heads}
@@ -92,5 +92,5 @@ def repeats(chosen: Sequence[Setting], seeds: Sequence[int]) -> list[Trial]:
 
 
 def baseline_of(chosen: Sequence[Setting]) -> Setting | None:
-    """The best contender that is plain cross-entropy, if there is one."""
+    """The best group that is plain cross-entropy, if there is one."""
     return next((setting for setting in chosen if setting.best.config.loss == "softmax"), None)

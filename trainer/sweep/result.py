@@ -3,42 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NotRequired, Self, TypedDict
+from typing import Self
 
 from ...core.arguments import typed
 from ...core.errors import InputError
-from ...core.records import read_versioned
+from ...core.warnings import CodedWarning, are_worthless
 from ..run import Run
+from .sweep_record import RECORD, SettingRow, SweepRecord, read_sweep_record
 
-RECORD, HEADS, SUMMARY, PICTURE, BEST = "sweep.json", "sweep.csv", "summary.csv", "sweep.png", "best"
-FORMAT, FORMAT_VERSION = "headsmith.sweep", 1
-
-
-class _Scores(TypedDict):
-    """Empty where there is no such split."""
-
-    top1: NotRequired[float]
-
-
-class _Winner(TypedDict):
-    contender: str
-    val: _Scores
-    test: _Scores
-
-
-class _Record(TypedDict):
-    """What is read of a record later; it may hold more."""
-
-    heads: int
-    banks: int
-    seconds: float
-    device: str
-    baseline: str | None
-    axes: list[str]
-    winner: _Winner
-    contenders: list[dict[str, Any]]
-    settings: list[dict[str, Any]]
-    findings: list[dict[str, str]]
+HEADS, SUMMARY, PICTURE, BEST = "sweep.csv", "summary.csv", "sweep.png", "best"
 
 
 @dataclass(frozen=True)
@@ -50,19 +23,21 @@ class Sweep:
 
     Attributes:
         path: The folder.
-        record: What ``sweep.json`` holds: ``contenders``, the winner first, ``settings``, ``findings``, ...
+        record: What ``sweep.json`` holds.
     """
 
     path: Path
-    record: dict[str, Any]
+    record: SweepRecord
 
     def __repr__(self) -> str:
         """Its trials, the winner and its accuracy."""
-        winner = self.record["winner"]
+        winner = self.record.winner
         scores = ", ".join(
-            f"{split} top-1 {100 * winner[split]['top1']:.1f} %" for split in ("val", "test") if winner[split]
+            f"{split} top-1 {100 * found.top1:.1f} %"
+            for split, found in (("val", winner.val), ("test", winner.test))
+            if found is not None
         )
-        return f"Sweep({str(self.path)!r}: {self.record['heads']:,} heads, winner {winner['contender']}, {scores})"
+        return f"Sweep({str(self.path)!r}: {self.record.heads:,} heads, winner {winner.group}, {scores})"
 
     @cached_property
     def best(self) -> Run:
@@ -70,19 +45,19 @@ class Sweep:
         return Run.load(self.path / BEST)
 
     @property
-    def settings(self) -> list[dict[str, Any]]:
+    def settings(self) -> list[SettingRow]:
         """The rows of ``summary.csv``, the winner first, then the best on validation; accuracies in per cent."""
-        return list(self.record["settings"])
+        return self.record.settings
 
     @property
-    def findings(self) -> list[dict[str, str]]:
-        """What makes the result doubtful, each a ``code`` and a ``message``."""
-        return list(self.record["findings"])
+    def warnings(self) -> list[CodedWarning]:
+        """What makes the result doubtful."""
+        return self.record.warnings
 
     @property
     def worthless(self) -> bool:
         """Whether the winner is no better than guesses, or its loss ran away."""
-        return any(finding["code"] in ("chance", "runaway") for finding in self.findings)
+        return are_worthless(self.record.warnings)
 
     @classmethod
     @typed
@@ -95,5 +70,4 @@ class Sweep:
         path = Path(path)
         if not path.is_dir():
             raise InputError(f"{path}: no such sweep; `headsmith sweep` makes one")
-        record = read_versioned(path / RECORD, _Record, format=FORMAT, version=FORMAT_VERSION, advice="sweep again")
-        return cls(path, record)
+        return cls(path, read_sweep_record(path / RECORD))

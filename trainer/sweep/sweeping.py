@@ -22,7 +22,8 @@ from .comparison import compare_on_test
 from .grid import Plan, Trial, check_criterion, read_plan
 from .model_selection import chosen_of, repeats, settings_of
 from .output_files import write_best, write_sweep
-from .result import RECORD, Sweep
+from .result import Sweep
+from .sweep_record import RECORD
 from .unfinished import Partial, is_finished, open_partial, partial_of, read_bank, write_bank
 
 
@@ -38,7 +39,7 @@ def sweep(
 ) -> Sweep:
     """Train a grid of heads, many at once, and keep the best on validation.
 
-    Heads that may share a pass over the data are trained side by side. Validation chooses: of every contender (a named
+    Heads that may share a pass over the data are trained side by side. Validation chooses: of every group (a named
     grid, or a loss) the setting with the best mean over its seeds, and among them the winner. Only then are the chosen
     heads, and no others, scored on the test split. Finished banks wait in ``OUT.partial``; after an interruption,
     whatever it was, the same call goes on where it stopped.
@@ -65,7 +66,7 @@ def sweep(
         raise InputError("sweep: runs in one process; start it without torchrun")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     plan = read_plan(config, preset, device)
-    points = _resolved(plan, feature_set)
+    trials = _resolved(plan, feature_set)
     replace_one = RECORD if overwrite else None
     if _was_cut(Path(out), plan.request(feature_set.fingerprint)):
         with open_partial(Path(out), feature_set.fingerprint) as partial:
@@ -73,16 +74,16 @@ def sweep(
         return Sweep.load(out)
     check_free(Path(out), replace=replace_one)
     with open_partial(Path(out), feature_set.fingerprint) as partial:
-        heads = _train(points, feature_set, partial, plan.where)
+        heads = _train(trials, feature_set, partial, plan.where)
         chosen = chosen_of(settings_of(heads))
         again, first = repeats(chosen, plan.final_seeds), 1 + max(head.bank for head in heads)
         heads += _train(again, feature_set, partial, plan.where, first)
         settings = settings_of(heads)
         keys = [setting.key for setting in chosen]
-        contest = compare_on_test(chosen_of([one for one in settings if one.key in keys]), feature_set)
+        comparison = compare_on_test(chosen_of([one for one in settings if one.key in keys]), feature_set)
         with new_folder(out, replace=replace_one) as folder:
-            write_best(folder, feature_set, contest)
-            write_sweep(folder, plan, feature_set, heads, settings, contest, time.perf_counter() - started)
+            write_best(folder, feature_set, comparison)
+            write_sweep(folder, plan, feature_set, heads, settings, comparison, time.perf_counter() - started)
         shutil.rmtree(partial.folder)
     return Sweep.load(out)
 
@@ -103,24 +104,24 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Trial]:
             )
     classes, features = len(feature_set.class_names), feature_set.arrays("train")[0]
     try:
-        points = [replace(one, config=resolve(one.config, classes, features)) for one in plan.points]
+        trials = [replace(one, config=resolve(one.config, classes, features)) for one in plan.trials]
     except InputError as error:
         raise InputError(f"{plan.where}: {error}") from None
-    check_criterion(points, plan.where)
-    return list(dict.fromkeys(points))
+    check_criterion(trials, plan.where)
+    return list(dict.fromkeys(trials))
 
 
-def _train(points: list[Trial], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
+def _train(trials: list[Trial], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
     """Train the banks that are not finished yet, the first of which has the number ``first``; errors name ``where``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
     names, backbone = feature_set.class_names, feature_set.manifest["backbone"]
-    banks = banks_of(points, len(names), feature_set.feature_dim)
+    banks = banks_of(trials, len(names), feature_set.feature_dim)
     with read_from(where, ("start",)):
         starts = [initialized_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]
     heads: list[Trained] = []
     for number, (bank, start) in enumerate(zip(banks, starts, strict=True), first):
         path = partial.path(bank, start.record)
         if not is_finished(path):
-            write_bank(path, fit_heads(rows, len(names), [point.config for point in bank], start))
+            write_bank(path, fit_heads(rows, len(names), [trial.config for trial in bank], start))
         heads += read_bank(path, bank, number)
     return heads

@@ -1,49 +1,29 @@
 """The folder ``OUT.partial``, where finished banks wait for the others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict
 
 from ...core.environment import versions
 from ...core.errors import DamagedFileError, InputError, keeping
-from ...core.files import new_folder, only_writer, read_json, sha256_json, write_json
-from ...core.structure import structured
+from ...core.files import new_folder, only_writer, sha256_json
+from ...core.records import read_record, write_record
 from ...models.heads import save_head
-from ..config import TrainConfig
 from ..fitting import Fitted
-from .bank_grouping import Trained
+from ..fitting.fit_record import fields_of
+from ..run_record import InitializationRecord
+from .bank_grouping import Trained, TrainedHead
 from .grid import Trial, spelt_out
 
 RECORD = "bank.json"
 
 
-class _Scores(TypedDict):
-    """What `accuracies` gives."""
+@dataclass(frozen=True)
+class BankRecord:
+    """A finished bank, as ``bank.json`` holds it."""
 
-    n: int
-    loss: float
-    top1: float
-    top5: float | None
-    score: float
-
-
-class _Row(TypedDict):
-    """A head, as `Trained` has it."""
-
-    config: dict[str, Any]
-    best: dict[str, Any]
-    history: list[dict[str, Any]]
-    val: _Scores
-    seconds: float
-    diverged: bool
-    placement: str
-    device: str
-    start: dict[str, Any]
-
-
-class _Bank(TypedDict):
-    heads: list[_Row]
+    heads: list[TrainedHead]
 
 
 class Partial:
@@ -57,10 +37,10 @@ class Partial:
         found = versions()
         self._origin = {"fingerprint": fingerprint, "headsmith": found["headsmith"], "torch": found["torch"]}
 
-    def path(self, bank: Sequence[Trial], start: Mapping[str, Any]) -> Path:
-        """The folder of a bank whose heads start from what ``start`` says."""
-        settings = [spelt_out(point.config) for point in bank]
-        return self.folder / f"bank-{sha256_json(self._origin | {'start': start, 'settings': settings})[:16]}"
+    def path(self, bank: Sequence[Trial], initialization: InitializationRecord) -> Path:
+        """The folder of a bank."""
+        own = {"initialization": asdict(initialization), "settings": [spelt_out(trial.config) for trial in bank]}
+        return self.folder / f"bank-{sha256_json(self._origin | own)[:16]}"
 
 
 def partial_of(out: Path) -> Path:
@@ -104,7 +84,7 @@ def write_bank(path: Path, fitted: Sequence[Fitted]) -> None:
     with new_folder(path) as folder:
         for number, one in enumerate(fitted):
             save_head(one.head, folder / f"{number:04d}.safetensors")
-        write_json(folder / RECORD, {"heads": [_row(one) for one in fitted]})
+        write_record(folder / RECORD, BankRecord([TrainedHead(**fields_of(one, TrainedHead)) for one in fitted]))
 
 
 def read_bank(path: Path, bank: Sequence[Trial], number: int) -> list[Trained]:
@@ -114,30 +94,10 @@ def read_bank(path: Path, bank: Sequence[Trial], number: int) -> list[Trained]:
         DamagedFileError: Its record is not what `write_bank` wrote for these heads.
     """
     again = f"delete {path} and sweep again"
-    record = structured(read_json(path / RECORD), _Bank, str(path / RECORD), advice=again)
-    rows: list[dict[str, Any]] = [dict(row) for row in record["heads"]]
-    if len(rows) != len(bank):
-        raise DamagedFileError(f"{path / RECORD}: heads: found {len(rows)}, expected {len(bank)}; {again}")
-    heads = []
-    for place, (point, row) in enumerate(zip(bank, rows, strict=True)):
-        own = {name: row[name] for name in _Row.__annotations__ if name != "config"}
-        try:
-            config = TrainConfig(**row["config"])
-        except InputError as error:
-            raise DamagedFileError(f"{path / RECORD}: heads[{place}].config.{error}; {again}") from None
-        heads.append(Trained(point, number, path / f"{place:04d}.safetensors", config, **own))
-    return heads
-
-
-def _row(fitted: Fitted) -> dict[str, Any]:
-    return {
-        "config": spelt_out(fitted.config),
-        "best": fitted.best,
-        "history": fitted.history,
-        "val": fitted.val,
-        "seconds": fitted.seconds,
-        "diverged": fitted.diverged,
-        "placement": fitted.placement,
-        "device": str(fitted.device),
-        "start": dict(fitted.start),
-    }
+    heads = read_record(path / RECORD, BankRecord, advice=again).heads
+    if len(heads) != len(bank):
+        raise DamagedFileError(f"{path / RECORD}: heads: found {len(heads)}, expected {len(bank)}; {again}")
+    return [
+        Trained(**vars(head), trial=trial, bank=number, file=path / f"{place:04d}.safetensors")
+        for place, (trial, head) in enumerate(zip(bank, heads, strict=True))
+    ]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, UnidentifiedImageError
 
+from headsmith.core.records import to_json
 from headsmith.evaluate.warnings import was_trained_on
 from headsmith.export import Bundle, export_classifier, verify
 from headsmith.export.bundle.card import ENCODED_CODE, snippet
@@ -47,13 +48,13 @@ def again(kind, tiny_run, tmp_path_factory):
 
 
 def image_of(run, name: str) -> Path:
-    return sorted((Path(run.record["features"]["source"]["source"]) / name).iterdir())[0]
+    return sorted((Path(run.record.features.source["source"]) / name).iterdir())[0]
 
 
 def test_the_code_of_the_readme_runs_as_it_stands(kind, bundle, tiny_run, tmp_path):
     folder = shutil.copytree(bundle.path, tmp_path / "bundle")
     shutil.copyfile(image_of(tiny_run, "emu"), folder / "photo.jpg")
-    features, labels = FeatureSet.load(tiny_run.record["features"]["path"]).arrays("train")
+    features, labels = FeatureSet.load(tiny_run.record.features.path).arrays("train")
     np.save(folder / "features.npy", features[:2].numpy())
     blocks = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     assert len(blocks) == 1
@@ -169,7 +170,7 @@ def test_two_exports_are_the_same_bytes(bundle, again):
 
 def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
     run = tiny_run.record
-    places = [run["features"]["path"], run["features"]["source"]["source"], run["backbone"]["checkpoint"]]
+    places = [run.features.path, run.features.source["source"], run.backbone["checkpoint"]]
     places = [str(Path(place).parent) for place in places] + [
         sys.prefix,
         str(Path(__file__).parents[3]),
@@ -182,15 +183,15 @@ def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
 
 def test_a_bundle_knows_the_place_of_its_training(bundle, tiny_run):
     """By hashes; an older bundle by the path itself."""
-    record = tiny_run.record
-    source = record["features"]["source"]["source"]
-    older = Bundle(bundle.path, bundle.manifest | {"features": record["features"]}, bundle.source)
+    features = tiny_run.record.features
+    source = features.source["source"]
+    older = Bundle(bundle.path, bundle.manifest | {"features": to_json(features)}, bundle.source)
     for found in (bundle, older):
         assert same_source(source, found.manifest) is not None
         assert was_trained_on(f"{source}/train/cat", found)
         assert not was_trained_on(f"{source}/test", found)
         assert not was_trained_on(f"{source}elsewhere/train", found)
-    data = record["features"]["path"] if bundle.head_only else source
+    data = features.path if bundle.head_only else source
     verified = verify(bundle, data=data)
     assert verified.passed
     assert verified.changed == []

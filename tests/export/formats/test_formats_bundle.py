@@ -184,7 +184,7 @@ def test_nearness_to_pil_is_reported(whole):
 
 
 def test_whole_images_are_evaluated_and_predicted(whole, every, photos, tiny_run, tmp_path):
-    source = tiny_run.record["features"]["source"]["source"]
+    source = tiny_run.record.features.source["source"]
     assert evaluate_classifiers(whole, data=source, out=tmp_path / "results")[0].n == 12
     found, expected = predict(whole, photos), predict(every, photos)
     assert [one.labels for one in found] == [one.labels for one in expected]
@@ -314,9 +314,8 @@ def test_external_data_elsewhere_are_refused(external, tmp_path, location):
 
 
 def test_a_mlp_is_no_timm_classifier(tiny_run, tmp_path):
-    results = tiny_run.record["results"]
-    unscored = results | {"test": results["test"] | {"n": 0}}  # what it says of accuracy is of another head
-    record = tiny_run.record | {"results": unscored}
+    unscored = dataclasses.replace(tiny_run.record.results, test=None)  # what it says of accuracy is of another head
+    record = dataclasses.replace(tiny_run.record, results=unscored)
     run = dataclasses.replace(tiny_run, head=build_head("mlp", 96, 6, hidden=8), record=record)
     with pytest.raises(InputError, match="formats timm: a mlp head is not one linear layer"):
         export_classifier(run, out=tmp_path / "out", formats=("timm",))

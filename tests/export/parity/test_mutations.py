@@ -47,7 +47,7 @@ def bundle(tiny_run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def proof(tiny_run, bundle):
     """A function: prove a file beside the module that it was exported from."""
-    backbone = backbone_from_record(BackboneRecord.of(tiny_run.record["backbone"]))
+    backbone = backbone_from_record(BackboneRecord.of(tiny_run.record.backbone))
     module = Classifier(tiny_run.head, backbone, "uint8-nhwc", probabilities=True)
     about = bundle.open().metadata
     held_out = RunInputs(tiny_run, about, None).held_out()

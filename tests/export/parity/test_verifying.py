@@ -40,7 +40,7 @@ def copy(tiny_bundle, tmp_path):
 
 
 def source(run):
-    return run.record["features"]["source"]["source"]
+    return run.record.features.source["source"]
 
 
 @pytest.mark.parametrize("with_data", [False, True])
@@ -208,7 +208,7 @@ def test_a_feature_set_is_opened_once(tiny_run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(FeatureSet, "load", classmethod(counted))
     export_classifier(tiny_run, out=tmp_path / "head", head_only=True, precision="fp16", calibrate=True, max_drop=100)
-    assert opened == [tiny_run.record["features"]["path"]]
+    assert opened == [tiny_run.record.features.path]
     export_classifier(tiny_run, out=tmp_path / "whole", calibrate=True)
     assert len(opened) == 2
 
@@ -219,7 +219,7 @@ def test_other_images(tiny_bundle, image_folder):
 
 
 def test_images_that_decode_otherwise_are_named_and_not_compared(tiny_bundle, tiny_run, tmp_path):
-    held_out = FeatureSet.load(tiny_run.record["features"]["path"]).ids("test")
+    held_out = FeatureSet.load(tiny_run.record.features.path).ids("test")
     folder = tmp_path / "held_out"
     for sample in held_out:
         (folder / sample).parent.mkdir(parents=True, exist_ok=True)
@@ -236,9 +236,9 @@ def test_images_that_decode_otherwise_are_named_and_not_compared(tiny_bundle, ti
 def test_what_it_costs_stands_in_bundle_and_card(int8, tiny_run):
     precision, calibration = int8.manifest["precision"], int8.manifest["calibration"]
     assert precision["precision"] == int8.open().metadata.precision == "int8"
-    assert precision["full"]["top1"]["n"] == precision["lower"]["top1"]["n"] == tiny_run.record["results"]["val"]["n"]
-    assert precision["full"]["top1"]["value"] == tiny_run.record["results"]["val"]["top1"]
-    assert calibration["before"]["test"]["nll"] == pytest.approx(tiny_run.record["results"]["test"]["loss"], rel=1e-4)
+    assert precision["full"]["top1"]["n"] == precision["lower"]["top1"]["n"] == tiny_run.record.results.val.n
+    assert precision["full"]["top1"]["value"] == tiny_run.record.results.val.top1
+    assert calibration["before"]["test"]["nll"] == pytest.approx(tiny_run.record.results.test.loss, rel=1e-4)
     assert calibration["after"]["val"]["nll"] <= calibration["before"]["val"]["nll"]
     card = (int8.path / "README.md").read_text()
     assert "`model.onnx` computes in int8" in card
@@ -330,14 +330,16 @@ def test_an_older_bundle_with_a_float16_input(tiny_run, tmp_path):
 
 @pytest.mark.parametrize("gone", [{"path": "nowhere"}, {"fingerprint": "other"}])
 def test_no_temperature_without_the_features(tiny_run, tmp_path, gone):
-    run = dataclasses.replace(tiny_run, record=tiny_run.record | {"features": tiny_run.record["features"] | gone})
+    features = dataclasses.replace(tiny_run.record.features, **gone)
+    run = dataclasses.replace(tiny_run, record=dataclasses.replace(tiny_run.record, features=features))
     with pytest.raises(InputError, match="calibrate: "):
         export_classifier(run, out=tmp_path / "bundle", calibrate=True, data=source(tiny_run))
 
 
 def test_no_ranges_without_the_training_images(tiny_run, tmp_path, image_folder):
-    elsewhere = tiny_run.record["features"]["source"] | {"source": str(tmp_path / "gone")}
-    record = tiny_run.record | {"features": tiny_run.record["features"] | {"source": elsewhere}}
+    elsewhere = tiny_run.record.features.source | {"source": str(tmp_path / "gone")}
+    features = dataclasses.replace(tiny_run.record.features, source=elsewhere)
+    record = dataclasses.replace(tiny_run.record, features=features)
     images = image_folder({"cat": 3, "dog": 3})
     with pytest.raises(InputError, match="the images that the features came from cannot be opened"):
         export_classifier(

@@ -22,6 +22,7 @@ from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.fitting.fit import Fit
 from headsmith.trainer.fitting.row_order import row_order
 from headsmith.trainer.initialization import Initialization, initialized_head
+from headsmith.trainer.run_record import InitializationRecord
 
 CLASSES, DIMS = 6, 5
 LOSSES = ("softmax", "softmax", "neuralsort", "softsort")
@@ -105,15 +106,15 @@ def test_a_bank_gives_what_its_heads_give_alone(rows, config, shared):
         assert len(fitted.history) == len(alone.history)
         for a, b in zip(fitted.head.parameters(), alone.head.parameters(), strict=True):
             torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)
-        assert fitted.val["loss"] == pytest.approx(alone.val["loss"], rel=1e-3)
+        assert fitted.val.loss == pytest.approx(alone.val.loss, rel=1e-3)
 
 
 def test_each_head_of_a_bank_stops_on_its_own(rows, config):
     configs = [replace(config, epochs=12, patience=2, learning_rate=rate) for rate in (3.0, 0.02)]
     for fitted, own in zip(fit_heads(rows, CLASSES, configs), configs, strict=True):
         [alone] = fit_heads(rows, CLASSES, [own])
-        assert [row["epoch"] for row in fitted.history] == [row["epoch"] for row in alone.history]
-        assert fitted.best["epoch"] == alone.best["epoch"]
+        assert [epoch.epoch for epoch in fitted.history] == [epoch.epoch for epoch in alone.history]
+        assert fitted.best.epoch == alone.best.epoch
 
 
 def test_lbfgs_finds_the_penalised_optimum_of_scikit_learn(rows, config):
@@ -137,9 +138,12 @@ def test_the_training_loss_holds_no_penalty(rows, config, optimizer):
         config, optimizer=optimizer, learning_rate=1e-3, weight_decay=30.0, epochs=4, batch_size=len(labels)
     )
     [fitted] = fit_heads(
-        {"train": rows["train"]}, CLASSES, [decay], Initialization(Linear(features.shape[1], CLASSES), {"from": "test"})
+        {"train": rows["train"]},
+        CLASSES,
+        [decay],
+        Initialization(Linear(features.shape[1], CLASSES), InitializationRecord("test")),
     )
-    assert fitted.history[-1]["loss"] <= math.log(CLASSES) * (1 + 1e-3)
+    assert fitted.history[-1].loss <= math.log(CLASSES) * (1 + 1e-3)
 
 
 def test_lbfgs_records_the_loss_of_the_head_before_its_epoch(rows, config):
@@ -148,8 +152,8 @@ def test_lbfgs_records_the_loss_of_the_head_before_its_epoch(rows, config):
     torch.nn.init.normal_(head.weight, generator=torch.Generator().manual_seed(0))
     logits = head(features).detach().double().numpy()
     lbfgs = replace(config, optimizer="lbfgs", learning_rate=None, weight_decay=0.5, epochs=1)
-    [fitted] = fit_heads({"train": rows["train"]}, CLASSES, [lbfgs], Initialization(head, {"from": "test"}))
-    assert fitted.history[0]["loss"] == pytest.approx(log_loss(labels, softmax(logits, axis=1)), rel=1e-5)
+    [fitted] = fit_heads({"train": rows["train"]}, CLASSES, [lbfgs], Initialization(head, InitializationRecord("test")))
+    assert fitted.history[0].loss == pytest.approx(log_loss(labels, softmax(logits, axis=1)), rel=1e-5)
 
 
 def test_lbfgs_fits_one_head_at_a_time(rows, config):
@@ -164,14 +168,14 @@ def test_scores_are_scikit_learns_for_the_head_that_is_kept(rows, config):
         features, labels = rows[name]
         logits = fitted.head(features).detach().numpy()
         top = {k: top_k_accuracy_score(labels, logits, k=k, labels=range(CLASSES)) for k in (1, 3, 5)}
-        assert (found["n"], found["top1"], found["top5"]) == (60, pytest.approx(top[1]), pytest.approx(top[5]))
-        assert found["score"] == pytest.approx(0.3 * top[1] + 0.7 * top[3])
-    assert (fitted.test_ranks < 1).double().mean() == pytest.approx(fitted.test["top1"])
+        assert (found.n, found.top1, found.top5) == (60, pytest.approx(top[1]), pytest.approx(top[5]))
+        assert found.score == pytest.approx(0.3 * top[1] + 0.7 * top[3])
+    assert (fitted.test_ranks < 1).double().mean() == pytest.approx(fitted.test.top1)
 
 
 def test_the_test_split_is_scored_when_asked(rows, config):
     [fitted] = fit_heads(rows, CLASSES, [config], score_test=False)
-    assert fitted.test == {}
+    assert fitted.test is None
     assert len(fitted.test_ranks) == 0
 
 
@@ -253,4 +257,4 @@ def test_a_normalised_head_learns_whatever_the_scale_of_the_features(scale):
     config = TrainConfig(head="norm_linear", epochs=60, batch_size=32, device="cpu")
     [fitted] = fit_heads({"train": rows, "val": rows}, 3, [config])
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, labels).score(features, labels)
-    assert fitted.val["top1"] >= peer - 0.03
+    assert fitted.val.top1 >= peer - 0.03

@@ -1,19 +1,22 @@
 """Which epoch is kept, and when a head stops."""
 
+from dataclasses import replace
+
 import pytest
 
+from headsmith.core.errors import DamagedFileError
 from headsmith.trainer.fitting.selection import Selection
+from headsmith.trainer.scores import EpochScores, SplitScores
 
 
 def ended(scores, losses, patience):
     """The best epoch, and the last that was taken."""
     selection = Selection([patience])
     for epoch, (score, loss) in enumerate(zip(scores, losses, strict=True), 1):
-        val = {"score": score, "top1": score, "top5": None, "loss": loss}
-        selection.add(0, {"epoch": epoch, "loss": 1.0, "seconds": 0.0, "val": val})
+        selection.add(0, EpochScores(epoch, 1.0, 0.0, SplitScores(10, loss, score, None, score)))
         if not selection.active[0]:
             break
-    return selection.best[0]["epoch"], epoch
+    return selection.best[0].epoch, epoch
 
 
 @pytest.mark.parametrize(
@@ -35,13 +38,37 @@ def test_a_validation_loss_that_is_not_finite_ends_a_head_and_is_never_its_best(
     assert ended([0.5, 0.9, 1.0], [1.0, loss, 0.5], patience=3) == (1, 2)
 
 
-def test_the_state_goes_on():
-    first, second = Selection([2]), Selection([2])
-    row = {"epoch": 1, "loss": 1.0, "seconds": 0.0, "val": {"score": 0.5, "top1": 0.5, "top5": None, "loss": 1.0}}
-    first.add(0, row)
-    second.restore(first.state())
+def goes_on(first, state):
+    second = Selection([2])
+    second.restore(state, "checkpoint.pt", "start anew")
     for epoch in (2, 3):
         for selection in (first, second):
-            selection.add(0, row | {"epoch": epoch})
+            selection.add(0, replace(EPOCH, epoch=epoch))
     assert first.state() == second.state()
     assert first.active == [False]
+
+
+EPOCH = EpochScores(1, 1.0, 0.0, SplitScores(10, 1.0, 0.5, None, 0.5))
+
+
+def test_the_state_goes_on():
+    first = Selection([2])
+    first.add(0, EPOCH)
+    goes_on(first, first.state())
+
+
+def test_the_state_of_the_version_before_goes_on():
+    val = {"n": 10, "loss": 1.0, "top1": 0.5, "top5": None, "score": 0.5}
+    row = {"epoch": 1, "loss": 1.0, "seconds": 0.0, "val": val}
+    first = Selection([2])
+    first.add(0, EPOCH)
+    goes_on(first, first.state() | {"histories": [[row]], "best": [row]})
+    nothing = first.state() | {"histories": [[]], "best": [{}], "moved": [0], "active": [True]}
+    again = Selection([2])
+    again.restore(nothing, "checkpoint.pt", "start anew")
+    assert again.best == [None]
+
+
+def test_a_state_of_other_epochs_is_told():
+    with pytest.raises(DamagedFileError, match=r"checkpoint.pt: .*loss: missing, expected a number; start anew"):
+        Selection([2]).restore(Selection([2]).state() | {"histories": [[{"epoch": 1}]]}, "checkpoint.pt", "start anew")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -46,7 +47,7 @@ def forked(processes, command, folder):
     [(2, "softmax", "cpu"), (3, "softsort", "cpu"), pytest.param(2, "softmax", "cuda", marks=TWO_CARDS)],
 )
 def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, processes, loss, device):
-    features, settings = tiny_run.record["features"]["path"], SETTINGS | {"loss": loss, "device": device}
+    features, settings = tiny_run.record.features.path, SETTINGS | {"loss": loss, "device": device}
     one = train(features, out=tmp_path / "one", **settings)
     told = command(features, tmp_path / "many", settings)
     printed = torchrun(2, told) if processes == 2 else forked(processes, told, tmp_path)
@@ -54,16 +55,16 @@ def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, proce
     many = Run.load(tmp_path / "many")
     torch.testing.assert_close(many.head.weight, one.head.weight, atol=1e-4, rtol=1e-3)
     for name in ("val", "test"):
-        expected, found = one.record["results"][name], many.record["results"][name]
+        expected, found = (asdict(getattr(run.record.results, name)) for run in (one, many))
         assert found == pytest.approx(expected, rel=1e-3)
-    assert (one.record["processes"], many.record["processes"]) == (1, processes)
+    assert (one.record.processes, many.record.processes) == (1, processes)
     assert not list(tmp_path.glob("*.partial"))
 
 
 def test_a_mistake_is_one_line(tiny_run, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").touch()
-    told = command(tiny_run.record["features"]["path"], tmp_path / "out", SETTINGS)
+    told = command(tiny_run.record.features.path, tmp_path / "out", SETTINGS)
     done = run_ranks(2, run_command, *told, folder=tmp_path)
     printed = "".join(lines for _, lines in done)
     assert [line for line in printed.splitlines() if line.startswith("headsmith:")] == [
@@ -79,7 +80,7 @@ def train_twice(features, folder):
 
 
 def test_a_program_may_train_twice(tiny_run, tmp_path):
-    done = run_ranks(2, train_twice, tiny_run.record["features"]["path"], str(tmp_path), folder=tmp_path)
+    done = run_ranks(2, train_twice, tiny_run.record.features.path, str(tmp_path), folder=tmp_path)
     assert [status for status, _ in done] == [0, 0], done
     heads = [Run.load(tmp_path / name).head for name in ("first", "second")]
     assert torch.equal(heads[0].weight, heads[1].weight)

@@ -54,7 +54,7 @@ def test_an_interrupted_fit_ends_like_an_unbroken_one(rows, config, changes, tmp
 
 
 def _timeless(history):
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
+    return [replace(epoch, seconds=0.0) for epoch in history]
 
 
 def test_a_bank_resumes_too(rows, config, tmp_path, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_bank_resumes_too(rows, config, tmp_path, monkeypatch):
 
 
 def test_a_run_killed_with_sigkill_resumes_bit_for_bit(tiny_run, tmp_path):
-    features = tiny_run.record["features"]["path"]
+    features = tiny_run.record.features.path
     settings = ["--epochs", "150", "--patience", "150", "--batch-size", "4", "--dropout", "0.1", "--device", "cpu"]
     command = [sys.executable, "-m", "headsmith", "train", features, *settings, "--out"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -91,9 +91,7 @@ def test_a_run_killed_with_sigkill_resumes_bit_for_bit(tiny_run, tmp_path):
         subprocess.run([*command, str(tmp_path / out)], env=environment, check=True, stdout=subprocess.DEVNULL)
     assert sha256_file(tmp_path / "run" / "head.safetensors") == sha256_file(tmp_path / "unbroken" / "head.safetensors")
     assert not partial.exists()
-    assert (
-        Run.load(tmp_path / "run").record["results"]["val"] == Run.load(tmp_path / "unbroken").record["results"]["val"]
-    )
+    assert Run.load(tmp_path / "run").record.results.val == Run.load(tmp_path / "unbroken").record.results.val
 
 
 @pytest.fixture
@@ -102,10 +100,10 @@ def unfinished(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr(Fit, "fitted", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
     settings = {"epochs": 3, "device": "cpu", "learning_rate": 0.01}
     with pytest.raises(KeyboardInterrupt):
-        train(tiny_run.record["features"]["path"], out=tmp_path / "run", **settings)
+        train(tiny_run.record.features.path, out=tmp_path / "run", **settings)
     monkeypatch.undo()
     assert (tmp_path / "run.partial" / CHECKPOINT).is_file()
-    return tiny_run.record["features"]["path"], tmp_path / "run", settings
+    return tiny_run.record.features.path, tmp_path / "run", settings
 
 
 def test_other_settings_do_not_go_on_from_it(unfinished):
@@ -172,7 +170,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(unfinished, tmp_path):
 
 
 def test_two_trainings_do_not_write_to_one_folder(tiny_run, tmp_path, monkeypatch):
-    features = tiny_run.record["features"]["path"]
+    features = tiny_run.record.features.path
 
     def second(*args):
         with pytest.raises(InputError, match="run: another training is writing it"):

@@ -16,6 +16,7 @@ from sklearn.metrics import top_k_accuracy_score
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, train
 from headsmith.trainer.sweep import Sweep, bank_grouping, sweep, sweeping
+from headsmith.trainer.sweep.sweep_record import PairedTests, sweep_values
 
 GRID = {
     "device": "cpu",
@@ -44,8 +45,8 @@ def test_a_row_for_each_head_and_one_for_each_setting(found):
     assert len(settings) == 2 + 2
     assert [int(row["index"]) for row in heads] == list(range(8))
     assert {row["m"] for row in heads if row["loss"] == "softmax"} == {""}  # not read
-    assert (found.record["heads"], found.record["banks"]) == (8, 2)  # a bank for each seed
-    assert found.record["axes"] == ["loss", "p_k", "learning_rate", "seed"]
+    assert (found.record.heads, found.record.banks) == (8, 2)  # a bank for each seed
+    assert found.record.axes == ["loss", "p_k", "learning_rate", "seed"]
 
 
 def test_the_summary_is_mean_and_deviation_over_seeds(found):
@@ -63,33 +64,32 @@ def test_validation_chooses_and_only_the_chosen_are_scored_on_test(found):
     scores = [float(row["val_top1_mean"]) for row in settings]
     assert scores == sorted(scores, reverse=True)
     assert settings[0]["chosen"] == "winner"
-    assert sorted(row["chosen"] for row in settings) == ["", "", "contender", "winner"]
+    assert sorted(row["chosen"] for row in settings) == ["", "", "group", "winner"]
     for row in settings:
         assert (row["test_top1_mean"] != "") == (row["chosen"] != "")
     assert sum(row["test_top1"] != "" for row in table(found, "sweep.csv")) == 2 * 2
 
 
 def test_the_best_run_is_the_best_seed_of_the_winner(found, digits):
-    run, winner = found.best, found.record["winner"]
+    run, winner = found.best, found.record.winner
     features, labels = digits.arrays("test")
     logits = run.head(features).detach().numpy()
     for k in (1, 5):
         expected = top_k_accuracy_score(labels, logits, k=k)
-        assert run.record["results"]["test"][f"top{k}"] == winner["test"][f"top{k}"] == pytest.approx(expected)
+        assert getattr(winner.test, f"top{k}") == pytest.approx(expected)
+    assert run.record.results.test == winner.test
     chosen = table(found, "summary.csv")[0]
-    rivals = [row for row in table(found, "sweep.csv") if row["test_top1"] and row["contender"] == chosen["contender"]]
-    assert 100 * run.record["results"]["val"]["top1"] == pytest.approx(
-        max(float(r["val_top1"]) for r in rivals), abs=1e-3
-    )
+    rivals = [row for row in table(found, "sweep.csv") if row["test_top1"] and row["group"] == chosen["group"]]
+    assert 100 * run.record.results.val.top1 == pytest.approx(max(float(r["val_top1"]) for r in rivals), abs=1e-3)
     rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == list(range(1, 7))
 
 
 def test_repr_says_trials_winner_and_accuracy(found):
-    winner, results = found.record["winner"], found.best.record["results"]
+    winner, results = found.record.winner, found.best.record.results
     assert repr(found) == (
-        f"Sweep({str(found.path)!r}: {found.record['heads']} heads, winner {winner['contender']}, "
-        f"val top-1 {100 * results['val']['top1']:.1f} %, test top-1 {100 * results['test']['top1']:.1f} %)"
+        f"Sweep({str(found.path)!r}: {found.record.heads} heads, winner {winner.group}, "
+        f"val top-1 {100 * results.val.top1:.1f} %, test top-1 {100 * results.test.top1:.1f} %)"
     )
 
 
@@ -98,12 +98,13 @@ def test_a_head_of_a_bank_is_the_head_that_train_trains_alone(found, digits, tmp
     settings = {name: value for name, value in vars(config).items() if name not in ("device",)}
     alone = train(digits, out=tmp_path / "run", device="cpu", **settings)
     torch.testing.assert_close(alone.head.weight, found.best.head.weight, atol=1e-5, rtol=1e-4)
-    assert alone.record["results"]["best_epoch"] == found.best.record["results"]["best_epoch"]
+    assert alone.record.results.best_epoch == found.best.record.results.best_epoch
 
 
 def test_the_record_says_what_it_was_made_with(found):
     record = json.loads((found.path / "sweep.json").read_text())
-    assert Sweep.load(found.path).record == record
+    assert sweep_values(Sweep.load(found.path).record) == record
+    assert sweep_values(found.record) == record
     assert record["features"]["fingerprint"] == "digits"
     assert {"torch", "headsmith", "python"} <= set(record["versions"])
     for name, digest in record["files_sha256"].items():
@@ -116,7 +117,7 @@ def test_the_record_says_what_it_was_made_with(found):
 
 def test_the_picture_has_a_panel_for_each_axis_that_the_legend_does_not_show(found):
     with Image.open(found.path / "sweep.png") as image:
-        assert image.size == (2 * 440, 495)  # p_k, learning rate; the loss is the contender
+        assert image.size == (2 * 440, 495)  # p_k, learning rate; the loss is the group
         assert len(image.convert("L").getcolors(256)) > 20
 
 
@@ -150,8 +151,8 @@ def test_the_chosen_settings_are_trained_with_further_seeds(digits, tmp_path):
     found = sweep(digits, out=tmp_path / "sweep", config=config | {"final_seeds": [0, 1, 2]})
     settings = table(found, "summary.csv")
     assert sorted((row["chosen"] != "", row["seeds"]) for row in settings) == [(False, "1")] * 2 + [(True, "3")] * 2
-    assert found.record["heads"] == 4 + 2 * 2
-    assert found.record["banks"] == 1 + 2
+    assert found.record.heads == 4 + 2 * 2
+    assert found.record.banks == 1 + 2
     for name in ("val_top1_std", "test_top1_std"):
         assert [row[name] != "" for row in settings] == [row["chosen"] != "" for row in settings]
 
@@ -159,7 +160,7 @@ def test_the_chosen_settings_are_trained_with_further_seeds(digits, tmp_path):
 def test_banks_are_cut_to_memory_and_the_heads_stay_the_same(digits, found, tmp_path, monkeypatch):
     monkeypatch.setitem(bank_grouping.NUMBERS, "cpu", 2 * 10 * (5 * 64 + 512))
     cut = sweep(digits, out=tmp_path / "sweep", config=GRID)
-    assert cut.record["banks"] == 4
+    assert cut.record.banks == 4
     for ours, theirs in zip(table(cut, "summary.csv"), table(found, "summary.csv"), strict=True):
         assert (ours["loss"], ours["chosen"]) == (theirs["loss"], theirs["chosen"])
         assert float(ours["val_top1_mean"]) == pytest.approx(float(theirs["val_top1_mean"]), abs=0.3)
@@ -168,7 +169,7 @@ def test_banks_are_cut_to_memory_and_the_heads_stay_the_same(digits, found, tmp_
 def test_lbfgs_has_a_bank_for_each_head(digits, tmp_path):
     config = {"device": "cpu", "epochs": 3, "optimizer": "lbfgs", "loss": ["softmax", "neuralsort"], "p_k": [[1]]}
     found = sweep(digits, out=tmp_path / "sweep", config=config | {"label_smoothing": [0, 0.1]})
-    assert (found.record["heads"], found.record["banks"]) == (4, 4)
+    assert (found.record.heads, found.record.banks) == (4, 4)
     alone = train(digits, out=tmp_path / "run", **vars(found.best.config))
     torch.testing.assert_close(alone.head.weight, found.best.head.weight)
 
@@ -176,10 +177,10 @@ def test_lbfgs_has_a_bank_for_each_head(digits, tmp_path):
 def test_heads_of_one_p_k_are_chosen_by_it(digits, tmp_path):
     config = {"device": "cpu", "epochs": 2, "loss": "softsort", "p_k": [0.5, 0.5], "m": [8, 10], "select": "p_k"}
     found = sweep(digits, out=tmp_path / "sweep", config=config)
-    val = found.best.record["results"]["val"]
+    val = found.best.record.results.val
     logits = found.best.head(digits.arrays("val")[0]).detach().numpy()
     top2 = top_k_accuracy_score(digits.arrays("val")[1], logits, k=2)
-    assert val["score"] == pytest.approx(0.5 * val["top1"] + 0.5 * top2)
+    assert val.score == pytest.approx(0.5 * val.top1 + 0.5 * top2)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +223,8 @@ def test_features_without_validation_or_without_test(tmp_path):
     with pytest.raises(InputError, match=r"digits: has no split 'val', found \['train', 'test'\]; a sweep needs it"):
         sweep(digits_with(("train", "test")), out=tmp_path / "sweep", config=config)
     found = sweep(digits_with(("train", "val")), out=tmp_path / "sweep", config=config)
-    assert found.record["paired"] == {"split": None, "tests": {}}
-    assert found.best.record["results"]["test"] == {}
+    assert found.record.paired == PairedTests(None, {})
+    assert found.best.record.results.test is None
 
 
 def test_settings_that_do_not_fit_the_features(digits, tmp_path):
@@ -240,7 +241,7 @@ def test_a_learning_rate_that_blows_up_is_reported_and_never_chosen(digits, tmp_
     config = {"device": "cpu", "epochs": 2, "learning_rate": [0.01, 0.1, 1e38]}
     found = sweep(digits, out=tmp_path / "sweep", config=config)
     assert [row["diverged"] for row in table(found, "sweep.csv")] == ["false", "false", "true"]
-    assert "1 of 3 heads, with learning rates 1e+38" in found.findings[0]["message"]
+    assert "1 of 3 heads, with learning rates 1e+38" in found.warnings[0].message
     assert found.best.config.learning_rate < 1
     with pytest.raises(InputError, match="the loss of every head became infinite or NaN"):
         sweep(digits, out=tmp_path / "none", config=config | {"learning_rate": 1e38})
@@ -250,20 +251,21 @@ def test_a_winner_that_no_loss_speaks_for(digits, tmp_path):
     config = {"device": "cpu", "epochs": 2, "learning_rate": [1e-4, 1e10]}
     found = sweep(digits, out=tmp_path / "sweep", config=config)
     assert found.best.config.learning_rate == 1e10
-    (doubt,) = [one for one in found.findings if one["code"] in ("useless", "runaway", "edge")]
-    assert doubt["message"].startswith("the winner's loss is above that of equal scores")
-    assert doubt["code"] == "runaway" and found.worthless
-    assert any(one.startswith("runaway loss") for one in found.best.record["doubts"])
+    (warning,) = [one for one in found.warnings if one.code in ("useless", "runaway", "edge")]
+    assert warning.message.startswith("the winner: the loss is above that of equal scores")
+    assert warning.code == "runaway"
+    assert found.worthless
+    assert "runaway" in {one.code for one in found.best.record.warnings}
 
 
 def test_heads_that_start_from_a_run(digits, tmp_path):
     run = train(digits, out=tmp_path / "run", epochs=2, learning_rate=0.1, device="cpu")
     config = {"device": "cpu", "epochs": 1, "learning_rate": [1e-30, 1e-29], "start": ["zeros", str(run.path)]}
     found = sweep(digits, out=tmp_path / "sweep", config=config)
-    expected = 100 * run.record["results"]["val"]["top1"]
+    expected = 100 * run.record.results.val.top1
     rows = [row for row in table(found, "sweep.csv") if row["start"] == str(run.path)]
     assert [float(row["val_top1"]) for row in rows] == pytest.approx([expected] * 2, abs=1e-3)
-    assert found.best.record["results"]["val"]["top1"] == run.record["results"]["val"]["top1"]
+    assert found.best.record.results.val.top1 == run.record.results.val.top1
 
 
 def test_torchrun_is_refused(digits, tmp_path, monkeypatch):
@@ -307,10 +309,10 @@ def test_fewer_than_five_classes_have_no_top5(tmp_path, monkeypatch, classes):
     resumed = sweep(few, out=out, config=grid)
     whole = sweep(few, out=tmp_path / "whole", config=grid)
     for found in (resumed, whole):
-        scores = found.record["winner"]["val"]
-        assert (type(scores["n"]), scores["top5"]) == (int, None)
-        assert scores["top1"] > 0.9
-    assert resumed.record["winner"] == whole.record["winner"]
+        scores = found.record.winner.val
+        assert (type(scores.n), scores.top5) == (int, None)
+        assert scores.top1 > 0.9
+    assert resumed.record.winner == whole.record.winner
 
 
 @pytest.mark.parametrize("name", ["猫 🐶", "بيت", "naïve Ελ $x_2$"])
@@ -320,4 +322,4 @@ def test_letters_that_the_usual_font_lacks_are_drawn_without_a_warning(digits, t
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = sweep(digits, out=tmp_path / "sweep", config=config)
-    assert {row["contender"] for row in found.settings} == {name, "softmax"}
+    assert {row.group for row in found.settings} == {name, "softmax"}

@@ -12,11 +12,11 @@ from headsmith.trainer.criterion import resolve
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset
 from headsmith.trainer.sweep.grid import read_plan
-from headsmith.trainer.unused_settings import unread, without_unused
+from headsmith.trainer.unused_settings import unused, without_unused
 
 
-def points(config, **keywords):
-    return read_plan(config, keywords.get("preset"), keywords.get("device")).points
+def trials_of(config, **keywords):
+    return read_plan(config, keywords.get("preset"), keywords.get("device")).trials
 
 
 def write(folder, text):
@@ -26,27 +26,27 @@ def write(folder, text):
 
 
 def test_the_grid_is_the_product(tmp_path):
-    found = points(write(tmp_path, "loss: [neuralsort, bitonic]\nlearning_rate: [.001, .01, .1]\nseed: [0, 1]\n"))
+    found = trials_of(write(tmp_path, "loss: [neuralsort, bitonic]\nlearning_rate: [.001, .01, .1]\nseed: [0, 1]\n"))
     assert len(found) == 2 * 3 * 2
-    assert {(p.contender, p.config.learning_rate, p.config.seed) for p in found} == {
+    assert {(trial.group, trial.config.learning_rate, trial.config.seed) for trial in found} == {
         (loss, rate, seed) for loss in ("neuralsort", "bitonic") for rate in (0.001, 0.01, 0.1) for seed in (0, 1)
     }
 
 
 def test_a_list_of_numbers_is_one_p_k_and_a_list_of_lists_an_axis():
-    one = points({"loss": "neuralsort", "p_k": [0.5, 0.5]})
-    three = points({"loss": "neuralsort", "p_k": [[0.5, 0.5], [1], None]})
-    assert [p.config.p_k for p in one] == [(0.5, 0.5)]
-    assert [p.config.p_k for p in three] == [(0.5, 0.5), (1,), None]
+    one = trials_of({"loss": "neuralsort", "p_k": [0.5, 0.5]})
+    three = trials_of({"loss": "neuralsort", "p_k": [[0.5, 0.5], [1], None]})
+    assert [trial.config.p_k for trial in one] == [(0.5, 0.5)]
+    assert [trial.config.p_k for trial in three] == [(0.5, 0.5), (1,), None]
 
 
 def test_null_is_a_value_like_others():
-    assert [p.config.m for p in points({"loss": "neuralsort", "m": [8, None]})] == [8, None]
+    assert [trial.config.m for trial in trials_of({"loss": "neuralsort", "m": [8, None]})] == [8, None]
 
 
 def test_numbers_that_yaml_takes_for_words(tmp_path):
-    found = points(write(tmp_path, "learning_rate: [1e-3, 1E-2]\n"))
-    assert [p.config.learning_rate for p in found] == [0.001, 0.01]
+    found = trials_of(write(tmp_path, "learning_rate: [1e-3, 1E-2]\n"))
+    assert [trial.config.learning_rate for trial in found] == [0.001, 0.01]
 
 
 def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
@@ -57,7 +57,7 @@ def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
         "p_k": [[0.5, 0.5], [0.2, 0.8]],
         "label_smoothing": [0.0, 0.1],
     }
-    assert Counter(p.contender for p in points(grid)) == {"softmax": 2, "neuralsort": 16}
+    assert Counter(trial.group for trial in trials_of(grid)) == {"softmax": 2, "neuralsort": 16}
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
     ],
 )
 def test_what_a_loss_does_not_read(change, expected):
-    assert unread(TrainConfig(**change)).keys() - {"norm", "hidden", "momentum"} == expected
+    assert unused(TrainConfig(**change)).keys() - {"norm", "hidden", "momentum"} == expected
 
 
 def test_what_heads_and_optimisers_do_not_read():
-    assert unread(TrainConfig()).keys() >= {"norm", "hidden", "momentum"}
-    assert "norm" not in unread(TrainConfig(head="norm_linear"))
-    assert "hidden" not in unread(TrainConfig(head="mlp"))
-    assert "momentum" not in unread(TrainConfig(optimizer="sgd"))
+    assert unused(TrainConfig()).keys() >= {"norm", "hidden", "momentum"}
+    assert "norm" not in unused(TrainConfig(head="norm_linear"))
+    assert "hidden" not in unused(TrainConfig(head="mlp"))
+    assert "momentum" not in unused(TrainConfig(optimizer="sgd"))
 
 
 def test_lbfgs_is_not_multiplied_by_what_only_steps_on_batches_read():
     grid = {"optimizer": ["lbfgs", "adam"], "dropout": [0, 0.1], "balanced": [True, False], "batch_size": [64, 512]}
-    assert Counter(p.config.optimizer for p in points(grid)) == {"lbfgs": 1, "adam": 8}
+    assert Counter(trial.config.optimizer for trial in trials_of(grid)) == {"lbfgs": 1, "adam": 8}
 
 
 def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
@@ -94,7 +94,7 @@ def test_the_settings_of_a_run_are_a_grid_of_one(tmp_path):
         features=torch.ones(100, 1),
     )
     config.save(tmp_path / "config.yaml")
-    assert [point.config for point in points(tmp_path / "config.yaml")] == [without_unused(config)]
+    assert [trial.config for trial in trials_of(tmp_path / "config.yaml")] == [without_unused(config)]
 
 
 def test_axes_of_numpys_and_ranges_are_those_of_lists():
@@ -113,21 +113,21 @@ def test_axes_of_numpys_and_ranges_are_those_of_lists():
     }
     found, expected = read_plan(arrays, None, None), read_plan(lists, None, None)
     assert repr(found) == repr(expected)
-    assert len(found.points) == 3 * 2 * 2 * 3 * 2
-    assert [p.config.learning_rate for p in points({"learning_rate": np.logspace(-3, -1, 3)})] == [
+    assert len(found.trials) == 3 * 2 * 2 * 3 * 2
+    assert [trial.config.learning_rate for trial in trials_of({"learning_rate": np.logspace(-3, -1, 3)})] == [
         pytest.approx(rate) for rate in axes["learning_rate"]
     ]
 
 
 def test_several_grids_share_what_stands_beside_them():
-    found = points(
+    found = trials_of(
         {
             "epochs": 3,
             "seed": [0, 1],
             "grids": [{"loss": "softmax"}, {"name": "hard", "loss": "softsort", "p_k": [[1]], "epochs": 4}],
         }
     )
-    assert [(p.contender, p.config.epochs, p.config.seed) for p in found] == [
+    assert [(trial.group, trial.config.epochs, trial.config.seed) for trial in found] == [
         ("softmax", 3, 0),
         ("softmax", 3, 1),
         ("hard", 4, 0),
@@ -136,26 +136,28 @@ def test_several_grids_share_what_stands_beside_them():
 
 
 def test_epochs_are_chosen_by_top1_unless_said_otherwise():
-    assert {p.config.select for p in points({"loss": list(METHODS)})} == {"top1"}
-    assert {p.config.select for p in points({"select": [0.5, 0, 0, 0, 0.5], "seed": [0, 1]})} == {(0.5, 0, 0, 0, 0.5)}
+    assert {trial.config.select for trial in trials_of({"loss": list(METHODS)})} == {"top1"}
+    assert {trial.config.select for trial in trials_of({"select": [0.5, 0, 0, 0, 0.5], "seed": [0, 1]})} == {
+        (0.5, 0, 0, 0, 0.5)
+    }
 
 
 def test_a_preset_lies_under_the_file():
-    found = points({"preset": "paper/imagenet1k", "loss": ["softmax", "bitonic"], "m": 32})
-    for point in found:
-        expected = preset("paper/imagenet1k", point.config.loss)
-        assert point.config.learning_rate == expected["learning_rate"]
-        assert point.config.epochs == 20
+    found = trials_of({"preset": "paper/imagenet1k", "loss": ["softmax", "bitonic"], "m": 32})
+    for trial in found:
+        expected = preset("paper/imagenet1k", trial.config.loss)
+        assert trial.config.learning_rate == expected["learning_rate"]
+        assert trial.config.epochs == 20
     assert found[1].config.m == 32
     assert found[1].config.p_k == (0.2,) * 5
 
 
 def test_a_preset_alone_is_the_papers_table():
-    found = points({"seed": [0, 1]}, preset="paper/imagenet1k", device="cpu")
+    found = trials_of({"seed": [0, 1]}, preset="paper/imagenet1k", device="cpu")
     assert len(found) == 2 * (1 + 1 + 4 * 5)
-    assert {p.config.epochs for p in found} == {20}
-    assert {p.config.device for p in found} == {"cpu"}
-    assert {p.config.p_k for p in points({"p_k": [0.3, 0.7]}, preset="paper/cifar100")} == {None, (0.3, 0.7)}
+    assert {trial.config.epochs for trial in found} == {20}
+    assert {trial.config.device for trial in found} == {"cpu"}
+    assert {trial.config.p_k for trial in trials_of({"p_k": [0.3, 0.7]}, preset="paper/cifar100")} == {None, (0.3, 0.7)}
 
 
 @pytest.mark.parametrize(
@@ -210,21 +212,21 @@ def test_a_preset_alone_is_the_papers_table():
 )
 def test_files_that_are_wrong(tmp_path, text, message):
     with pytest.raises(InputError, match=message) as error:
-        points(write(tmp_path, text))
+        trials_of(write(tmp_path, text))
     assert "\n" not in str(error.value)
 
 
 def test_neither_a_file_nor_a_preset():
     with pytest.raises(InputError, match="config: not given; expected a sweep file, or `preset`"):
-        points(None)
+        trials_of(None)
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"gone\.yaml: not found; expected a sweep file"):
-        points(tmp_path / "gone.yaml")
+        trials_of(tmp_path / "gone.yaml")
 
 
-def test_grids_of_one_name_and_one_loss_are_one_contender():
+def test_grids_of_one_name_and_one_loss_are_one_group():
     grids = [{"name": "x", "loss": "softsort", "m": 8}, {"name": "x", "loss": "softsort", "m": 16}]
-    assert [p.contender for p in points({"grids": grids})] == ["x", "x"]
-    assert {p.contender for p in points({"grids": [{"name": "y", "loss": ["bitonic", "softsort"]}]})} == {"y"}
+    assert [trial.group for trial in trials_of({"grids": grids})] == ["x", "x"]
+    assert {trial.group for trial in trials_of({"grids": [{"name": "y", "loss": ["bitonic", "softsort"]}]})} == {"y"}

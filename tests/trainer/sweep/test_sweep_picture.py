@@ -9,13 +9,32 @@ from statsmodels.stats.proportion import proportion_confint
 
 from headsmith.trainer.sweep import plot
 from headsmith.trainer.sweep.plot import draw_sweep
+from headsmith.trainer.sweep.tables import HeadRow
 
 N = 200
 
 
-def head(contender, loss, rate, seed, right):
-    settings = {"contender": contender, "loss": loss, "learning_rate": rate, "seed": seed}
-    return settings | {"val_n": N, "val_score": None if right is None else 100 * right / N}
+def head(group, loss, rate, seed, right):
+    score = None if right is None else 100 * right / N
+    return HeadRow(
+        index=0,
+        group=group,
+        settings={"loss": loss, "learning_rate": rate, "seed": seed},
+        best_epoch=1,
+        epochs_run=1,
+        train_loss=1.0,
+        val_n=N,
+        val_loss=1.0,
+        val_top1=score,
+        val_top5=score,
+        val_score=score,
+        test_top1=None,
+        test_top5=None,
+        test_score=None,
+        bank=0,
+        bank_seconds=1.0,
+        diverged=str(right is None).lower(),
+    )
 
 
 ROWS = [
@@ -58,14 +77,14 @@ def test_title_winner_and_intervals(drawn, tmp_path):
     assert bottom < ends.min() < ends.max() < top
 
 
-def test_the_legend_names_the_winner_and_every_contender(drawn, tmp_path):
+def test_the_legend_names_the_winner_and_every_group(drawn, tmp_path):
     (legend,) = drawn(ROWS, ["loss", "learning_rate"], 5, tmp_path / "sweep.png").legends
     assert [text.get_text().strip() for text in legend.get_texts()] == ["winner", "softmax", "_soft $x$"]
     assert "95 % Wilson" in legend.get_title().get_text()
     assert len({to_hex(line.get_color()) for line in legend.get_lines()[1:]}) == 2
 
 
-def test_where_only_the_contenders_differ_they_are_the_panel(drawn, tmp_path):
+def test_where_only_the_groups_differ_they_are_the_panel(drawn, tmp_path):
     figure = drawn(ROWS[1:6:4], ["loss"], 1, tmp_path / "sweep.png")
     assert [panel.get_title() for panel in figure.axes] == ["loss"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["winner"]

@@ -148,9 +148,9 @@ def test_copies_across_splits_of_ones_own_are_told(own_splits, tiny_backbone, tm
     assert {split: rows.count for split, rows in said.leaked_rows.items()} == {"val": 9, "test": 9}
     assert said.splits["train"].duplicates.count == 1
     assert any(line.startswith("label conflict") for line in said.warnings)
-    doubts = train(found, out=tmp_path / "run", epochs=1, device="cpu").record["doubts"]
-    (told,) = [doubt for doubt in doubts if "copies" in doubt]
-    assert told.startswith("leak: 9 of 12 val and 9 of 12 test images are copies of images of an earlier split")
+    warnings = train(found, out=tmp_path / "run", epochs=1, device="cpu").record.warnings
+    (told,) = [warning.message for warning in warnings if warning.code == "leak"]
+    assert told.startswith("9 of 12 val and 9 of 12 test images are copies of images of an earlier split")
     assert "1 pictures stand in more than one class" in told
 
 
@@ -308,7 +308,7 @@ def test_a_class_whose_held_out_pictures_were_all_seen_is_named(tmp_path, tiny_b
     inspected = inspect_features(found.path)
     assert inspected.leaked_classes == {"test": dict(named or [])}
     head = train(found, out=tmp_path / "run", epochs=1, device="cpu")
-    told = [*found.manifest["warnings"], *inspected.problems, *head.record["doubts"]]
+    told = [*found.manifest["warnings"], *inspected.problems, *(one.message for one in head.record.warnings)]
     whole = [text for text in told if ", among them all of " in text]
     if named is None:
         assert whole == []

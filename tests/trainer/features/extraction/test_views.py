@@ -112,7 +112,7 @@ def test_repeated_ids_are_no_leak(ten):
 
 def test_a_head_trains_on_views(ten, tmp_path):
     run = train(ten, out=tmp_path / "run", epochs=2, device="cpu")
-    assert run.record["results"]["test"]["n"] == len(ten.ids("test"))
+    assert run.record.results.test.n == len(ten.ids("test"))
 
 
 def test_other_views_are_refused_by_name_both_ways(options, ten, plain):

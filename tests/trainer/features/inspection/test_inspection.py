@@ -107,7 +107,7 @@ def test_a_damaged_file_is_told(tmp_path, request, kind):
     if kind == "imported":
         digits(path)
     else:
-        shutil.copytree(request.getfixturevalue("tiny_run").record["features"]["path"], path)
+        shutil.copytree(request.getfixturevalue("tiny_run").record.features.path, path)
     assert inspect_features(path).problems == []
     change(path, "val", 1, read_columns(path / "val").features[0])
     FeatureSet.load(path)  # which does not see it

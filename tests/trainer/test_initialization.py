@@ -8,12 +8,20 @@ import torch
 from timm.data import ImageNetInfo
 
 from headsmith.core.errors import InputError
-from headsmith.core.files import sha256_file, write_json
+from headsmith.core.files import sha256_file
 from headsmith.core.records import to_json
 from headsmith.models import backbone_classifier, build_head, load_backbone, save_head
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.initialization import initialized_head
-from headsmith.trainer.run import CONFIG, FORMAT, HEAD, RECORD
+from headsmith.trainer.run import CONFIG, HEAD
+from headsmith.trainer.run_record import (
+    RECORD,
+    FeaturesRecord,
+    InitializationRecord,
+    RunRecord,
+    RunResults,
+    write_run_record,
+)
 
 RECORD_A = {"spec": "a", "tap": "pooled", "weights_sha256": "a" * 64}
 
@@ -33,23 +41,23 @@ def start(value, features, names, record, **settings):
 
 
 def test_zeros():
-    begun = start("zeros", 5, ["a", "b"], None, head="mlp", hidden=3)
-    assert begun.head.options == {"hidden": 3}
-    assert begun.record == {"from": "zeros"}
+    initialization = start("zeros", 5, ["a", "b"], None, head="mlp", hidden=3)
+    assert initialization.head.options == {"hidden": 3}
+    assert initialization.record == InitializationRecord("zeros")
 
 
 @pytest.mark.parametrize(("head", "size", "factor"), [("linear", 10.0, 0.2), ("linear", 0.1, 1), ("cosine", 10.0, 1)])
 def test_random_weights_of_a_linear_head_are_smaller_for_large_features(head, size, factor):
-    begun = start("random", 5, ["a", "b"], None, head=head)
+    initialization = start("random", 5, ["a", "b"], None, head=head)
     fresh = build_head(head, 5, 2)
-    begun(fresh, size)
-    torch.testing.assert_close(fresh.weight, factor * begun.head.weight)
+    initialization(fresh, size)
+    torch.testing.assert_close(fresh.weight, factor * initialization.head.weight)
 
 
 def test_a_pretrained_classifier_is_itself_whatever_the_features(lite0, classifier):
-    begun = start("backbone-in-order", 1280, [str(index) for index in range(1000)], to_json(lite0.record()))
+    initialization = start("backbone-in-order", 1280, [str(index) for index in range(1000)], to_json(lite0.record()))
     fresh = build_head("linear", 1280, 1000)
-    begun(fresh, 10.0)
+    initialization(fresh, 10.0)
     assert torch.equal(fresh.weight, classifier.weight)
 
 
@@ -65,15 +73,15 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
     known = [index for index in range(201) if index != 50]
     torch.testing.assert_close(logits[:, known], expected[:, outputs], atol=1e-4, rtol=0)
     assert logits[:, 50].abs().max() == 0
-    assert record == {"from": "backbone", "spec": "lite0", "unmatched": ["unicorn"]}
+    assert record == InitializationRecord("backbone", "lite0", ["unicorn"])
 
 
 def test_unknown_names_are_refused_unless_the_order_is_said_to_be_right(lite0, classifier):
     numbers = [str(index) for index in range(1000)]
     with pytest.raises(InputError, match="knows none of the classes .*'0'.*'n01440764'.*backbone-in-order"):
         start("backbone", 1280, numbers, to_json(lite0.record()))
-    begun = start("backbone-in-order", 1280, numbers, to_json(lite0.record()))
-    assert torch.equal(begun.head.weight, classifier.weight)
+    initialization = start("backbone-in-order", 1280, numbers, to_json(lite0.record()))
+    assert torch.equal(initialization.head.weight, classifier.weight)
     with pytest.raises(InputError, match="has 1000 outputs, the feature set 999 classes"):
         start("backbone-in-order", 1280, numbers[:-1], to_json(lite0.record()))
 
@@ -112,15 +120,21 @@ def saved(tmp_path):
             head.fit_statistics(torch.randn(5), torch.rand(5) + 0.1)
         save_head(head, folder / HEAD)
         TrainConfig(head=kind).save(folder / CONFIG)
-        scores = {"top1": None, "top5": None}
-        found = {
-            "format": FORMAT,
-            "class_names": ["a", "b", "c"],
-            "backbone": record,
-            "features": {"path": "features", "fingerprint": "f", "source": None},
-            "results": {"best_epoch": 1, "seconds": 1.0, "val": scores, "test": scores},
-        }
-        write_json(folder / RECORD, found | {"head_sha256": sha256_file(folder / HEAD)})
+        made = RunRecord(
+            class_names=["a", "b", "c"],
+            loss={},
+            initialization=InitializationRecord("zeros"),
+            backbone=record,
+            features=FeaturesRecord("features", "f", None, "float16"),
+            results=RunResults(1, 1.0, None, None),
+            warnings=[],
+            device="cpu",
+            seed=0,
+            versions={},
+            created="2026-01-01",
+            head_sha256=sha256_file(folder / HEAD),
+        )
+        write_run_record(folder / RECORD, made)
         return folder, head
 
     return make
@@ -140,9 +154,9 @@ def test_a_saved_head_is_taken_over_its_classes_in_order(saved, kind, options):
     folder, head = saved(kind, **options)
     x = torch.randn(6, 5)
     for path in (folder, folder / HEAD):
-        begun = start(path, 5, ["c", "a", "b"], RECORD_A, head=kind, **options)
-        torch.testing.assert_close(begun.head(x), head(x)[:, [2, 0, 1]])
-        assert begun.record == {"from": str(path), "head_sha256": sha256_file(folder / HEAD)}
+        initialization = start(path, 5, ["c", "a", "b"], RECORD_A, head=kind, **options)
+        torch.testing.assert_close(initialization.head(x), head(x)[:, [2, 0, 1]])
+        assert initialization.record == InitializationRecord(str(path), head_sha256=sha256_file(folder / HEAD))
 
 
 @pytest.mark.parametrize("bank", [None, 3])
@@ -164,9 +178,9 @@ def test_it_gives_a_fresh_head_or_bank_its_function(saved, kind, options, bank):
 def test_affine_heads_start_from_each_other(saved, old, new):
     folder, head = saved(old, **({"norm": "standard"} if old == "norm_linear" else {}))
     x = torch.randn(6, 5)
-    begun = start(folder, 5, ["a", "b", "c"], RECORD_A, head=new)
-    assert begun.head.kind == new
-    torch.testing.assert_close(begun.head(x), head(x), atol=1e-4, rtol=1e-4)
+    initialization = start(folder, 5, ["a", "b", "c"], RECORD_A, head=new)
+    assert initialization.head.kind == new
+    torch.testing.assert_close(initialization.head(x), head(x), atol=1e-4, rtol=1e-4)
 
 
 def test_other_kinds_do_not(saved):

@@ -1,4 +1,4 @@
-"""What a training doubts, and what it does not."""
+"""What a training warns of, and what it does not."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from split_features import feature_set, small
 
+from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet, inspect_features, train
 from headsmith.trainer.fitting.selection import Selection
 
@@ -19,68 +20,73 @@ QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 def test_columns_of_different_scales_are_told(tmp_path):
     wine = small(load_wine)
     deviations = np.sort(wine.arrays("train")[0].numpy().std(0))
-    [doubt] = train(wine, out=tmp_path / "run", learning_rate=0.01, epochs=200, device="cpu").record["doubts"]
-    assert f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try `head` norm" in doubt
+    [warning] = train(wine, out=tmp_path / "run", learning_rate=0.01, epochs=200, device="cpu").record.warnings
+    assert (
+        f"deviates by {deviations[-1]:.3g}, the median one by {deviations[6]:.3g}; try `head` norm" in warning.message
+    )
     scaled = train(wine, out=tmp_path / "scaled", head="norm_linear", epochs=50, device="cpu")
-    assert scaled.record["doubts"] == []
+    assert scaled.record.warnings == []
 
 
-def test_a_loss_above_that_of_equal_scores_is_doubted(digits, tmp_path):
+def test_a_loss_above_that_of_equal_scores_is_warned_of(digits, tmp_path):
     wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
-    [doubt] = wild.record["doubts"]
-    assert f"where {np.log(10):.3g} needs no features; change `learning_rate` (now 1e+30)" in doubt
+    [warning] = wild.record.warnings
+    assert f"where {np.log(10):.3g} needs no features; change `learning_rate` (now 1e+30)" in warning.message
     calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
-    assert calm.record["doubts"] == []
+    assert calm.record.warnings == []
 
 
-def test_a_loss_that_overflows_later_is_doubted(digits, tmp_path, monkeypatch):
+def test_a_loss_that_overflows_later_is_warned_of(digits, tmp_path, monkeypatch):
     add = Selection.add
     monkeypatch.setattr(
-        Selection, "add", lambda self, head, row: add(self, head, row | ({"loss": np.inf} if row["epoch"] > 2 else {}))
+        Selection,
+        "add",
+        lambda self, head, row: add(self, head, dataclasses.replace(row, loss=np.inf) if row.epoch > 2 else row),
     )
     run = train(digits, out=tmp_path / "run", epochs=5, learning_rate=0.01, device="cpu")
-    assert "diverged: the loss is inf in epoch 3, epoch 2 was kept" in run.record["doubts"][0]
+    assert run.record.warnings[0].code == "diverged"
+    assert "the loss is inf in epoch 3, epoch 2 was kept" in run.record.warnings[0].message
 
 
-def test_a_test_split_with_other_labels_is_doubted(tmp_path):
+def test_a_test_split_with_other_labels_is_warned_of(tmp_path):
     pixels, labels = load_digits(return_X_y=True)
     rows = {"train": slice(0, 1000), "val": slice(1000, 1400), "test": slice(1400, None)}
     columns = {name: pixels[part] for name, part in rows.items()}, {name: labels[part] for name, part in rows.items()}
     settings = {"epochs": 30, "device": "cpu"}
-    assert train(FeatureSet.from_arrays(*columns), out=tmp_path / "right", **settings).record["doubts"] == []
+    assert train(FeatureSet.from_arrays(*columns), out=tmp_path / "right", **settings).record.warnings == []
     columns[1]["test"] = np.random.default_rng(0).permutation(columns[1]["test"])
-    [doubt] = train(FeatureSet.from_arrays(*columns), out=tmp_path / "wrong", **settings).record["doubts"]
-    assert doubt.startswith("test is unlike val: top-1 ")
+    [warning] = train(FeatureSet.from_arrays(*columns), out=tmp_path / "wrong", **settings).record.warnings
+    assert warning.code == "unlike-test"
+    assert warning.message.startswith("test is unlike val: top-1 ")
 
 
-def test_a_common_offset_is_doubted_and_standardisation_copes(tmp_path):
+def test_a_common_offset_is_warned_of_and_standardisation_copes(tmp_path):
     pixels, labels = load_digits(return_X_y=True)
     pixels = pixels[:, pixels.std(0) > 1] + 1000
     rows = FeatureSet.from_arrays(pixels, labels)
-    [doubt] = [
-        found for found in train(rows, out=tmp_path / "run", epochs=5, device="cpu").record["doubts"] if "off" in found
-    ]
+    run = train(rows, out=tmp_path / "run", epochs=5, device="cpu")
+    [warning] = [found for found in run.record.warnings if found.code == "offset"]
     expected = np.median(pixels.mean(0) / pixels.std(0))
-    assert float(re.search(r"is ([\d.]+) times", doubt)[1]) == pytest.approx(expected, rel=0.1)
+    assert float(re.search(r"is ([\d.]+) times", warning.message)[1]) == pytest.approx(expected, rel=0.1)
     scaled = train(rows, out=tmp_path / "scaled", head="norm_linear", epochs=30, device="cpu")
-    assert scaled.record["doubts"] == []
-    assert scaled.record["results"]["test"]["top1"] > 0.9
+    assert scaled.record.warnings == []
+    assert scaled.record.results.test.top1 > 0.9
 
 
-def test_tiny_features_are_doubted(tmp_path):
+def test_tiny_features_are_warned_of(tmp_path):
     pixels, labels = load_digits(return_X_y=True)
     rows = FeatureSet.from_arrays(pixels * 1e-5, labels)
-    [doubt] = train(rows, out=tmp_path / "run", epochs=30, device="cpu").record["doubts"]
+    [warning] = train(rows, out=tmp_path / "run", epochs=30, device="cpu").record.warnings
     sizes = np.sqrt(np.square(rows.arrays("train")[0].numpy()).mean(0))
-    size = float(re.match(r"tiny: the root mean square of the median column of the features is (\S+);", doubt)[1])
+    size = float(re.match(r"the root mean square of the median column of the features is (\S+);", warning.message)[1])
     assert size == pytest.approx(np.median(sizes[sizes > 0]), rel=0.05)
 
 
-def test_a_head_at_chance_level_is_doubted(tmp_path):
+def test_a_head_at_chance_level_is_warned_of(tmp_path):
     generator = np.random.default_rng(0)
     noise = feature_set(generator.normal(size=(300, 4)), generator.integers(5, size=300), classes=5)
     run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
-    assert "chance level" in run.record["doubts"][0]
+    assert run.record.warnings[0].code == "chance"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +99,10 @@ def test_noise_with_a_frequent_class_is_at_chance_level(tmp_path, shares, head):
     labels = generator.choice(len(shares), 1500, p=shares)
     noise = feature_set(generator.normal(size=(1500, 16)), labels, classes=len(shares))
     run = train(noise, out=tmp_path / "run", head=head, epochs=20, learning_rate=0.05, device="cpu")
-    assert run.record["results"]["val"]["top1"] > 1.5 / len(shares)
-    [doubt] = [doubt for doubt in run.record["doubts"] if doubt.startswith("chance level: val top-1")]
+    assert run.record.results.val.top1 > 1.5 / len(shares)
+    [warning] = [found for found in run.record.warnings if found.code == "chance"]
     largest = (noise.arrays("val")[1] == 0).double().mean()
-    assert f"always named, is right for {largest:.1%}" in doubt
+    assert f"always named, is right for {largest:.1%}" in warning.message
     assert run.worthless
 
 
@@ -106,7 +112,7 @@ def test_a_head_that_knows_frequent_and_rare_classes_is_not_at_chance_level(tmp_
     rows = feature_set(np.eye(4)[labels] + generator.normal(0, 0.4, (1500, 4)), labels, classes=4)
     run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.05, device="cpu")
     assert not run.worthless
-    assert run.record["doubts"] == []
+    assert run.record.warnings == []
 
 
 def test_classes_with_one_or_two_training_rows_are_named(tmp_path):
@@ -115,28 +121,29 @@ def test_classes_with_one_or_two_training_rows_are_named(tmp_path):
     rows = FeatureSet.from_arrays({name: np.eye(6)[one] for name, one in labels.items()}, labels, class_names=names)
     run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu")
     few = "2 of 6 classes have one or two training rows: dog (1), eel (2)"
-    assert f"few: {few}" in run.record["doubts"]
+    assert CodedWarning("few-rows", few) in run.record.warnings
     assert few in inspect_features(rows).warnings
 
 
-def test_ids_in_two_splits_are_doubted(digits, tmp_path):
+def test_ids_in_two_splits_are_warned_of(digits, tmp_path):
     columns = dict(digits.columns)
     ids = [digits.ids("train")[8], *digits.ids("val")[1:-1], digits.ids("test")[3]]
     columns["val"] = dataclasses.replace(columns["val"], names=pa.array(ids))
     leaking = dataclasses.replace(digits, columns=columns)
-    [doubt] = train(leaking, out=tmp_path / "run", **QUICK).record["doubts"]
-    assert doubt.startswith(f"leak: 2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
+    [warning] = train(leaking, out=tmp_path / "run", **QUICK).record.warnings
+    assert warning.code == "leak"
+    assert warning.message.startswith(f"2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
 
 
-def test_classes_without_training_rows_are_doubted(tmp_path):
+def test_classes_without_training_rows_are_warned_of(tmp_path):
     labels = np.array([0, 1] * 30 + [0, 1, 2, 2] * 10)
     rows = feature_set(np.eye(3)[labels], labels, classes=3)
-    doubts = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu").record["doubts"]
+    warnings = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu").record.warnings
     text = "10 rows (50.00%) are of classes without a training row, which no head can answer: 2"
-    assert doubts[-2:] == [f"val: {text}", f"test: {text}"]
+    assert warnings[-2:] == [CodedWarning("unanswerable", f"{split}: {text}") for split in ("val", "test")]
 
 
-def test_a_first_epoch_that_stays_the_best_is_doubted(tmp_path):
+def test_a_first_epoch_that_stays_the_best_is_warned_of(tmp_path):
     """One label in five of validation is wrong: the surer the head, the worse its loss there."""
     truth = np.arange(500) % 2
     labels = np.where((np.arange(500) >= 300) & (np.arange(500) % 5 == 0), 1 - truth, truth)
@@ -144,16 +151,19 @@ def test_a_first_epoch_that_stays_the_best_is_doubted(tmp_path):
     settings = {"learning_rate": 0.1, "batch_size": 20, "epochs": 30, "patience": 6, "device": "cpu"}
     run = train(rows, out=tmp_path / "run", **settings)
     losses = [json.loads(line)["loss"] for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    [doubt] = run.record["doubts"]
-    assert doubt.startswith("the best epoch is 1 of 7: validation never had more right, while the training loss fell")
-    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower `learning_rate` (now 0.1)" in doubt
+    [warning] = run.record.warnings
+    assert warning.code == "first-epoch"
+    assert warning.message.startswith(
+        "the best epoch is 1 of 7: validation never had more right, while the training loss fell"
+    )
+    assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower `learning_rate` (now 0.1)" in warning.message
 
 
-def test_a_first_epoch_with_all_right_is_not_doubted(tmp_path):
+def test_a_first_epoch_with_all_right_is_not_warned_of(tmp_path):
     labels = np.arange(300) % 3
     run = train(feature_set(np.eye(3)[labels], labels, classes=3), out=tmp_path / "run", **QUICK | {"epochs": 10})
-    assert run.record["results"]["val"]["top1"] == 1
-    assert run.record["doubts"] == []
+    assert run.record.results.val.top1 == 1
+    assert run.record.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -164,10 +174,10 @@ def test_chance_level_says_how_many_right_rows_would_do(tmp_path, rows, needed):
     generator = np.random.default_rng(0)
     noise = FeatureSet.from_arrays(generator.normal(size=(rows, 4)), np.arange(rows) % 3)
     run = train(noise, out=tmp_path / "run", epochs=1, device="cpu")
-    [doubt] = [found for found in run.record["doubts"] if found.startswith("chance level")]
-    count = run.record["results"]["val"]["n"]
-    assert f"of the {count} val rows; " in doubt
-    assert needed in doubt
+    [warning] = [found for found in run.record.warnings if found.code == "chance"]
+    count = run.record.results.val.n
+    assert f"of the {count} val rows; " in warning.message
+    assert needed in warning.message
 
 
 @pytest.mark.parametrize("rate", [1e30, 1e8])
@@ -175,7 +185,7 @@ def test_a_loss_that_ran_away_is_worthless(tmp_path, rate):
     digits = load_digits()
     rows = FeatureSet.from_arrays(digits.data, digits.target)
     run = train(rows, out=tmp_path / "run", epochs=2, learning_rate=rate, device="cpu")
-    assert any(doubt.startswith("runaway loss: ") for doubt in run.record["doubts"])
+    assert "runaway" in {warning.code for warning in run.record.warnings}
     assert run.worthless
 
 

@@ -1,0 +1,156 @@
+"""What a run says of itself: ``run.json``."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import DamagedFileError
+from ..core.field_hashes import changed_fields, field_hashes
+from ..core.records import read_values, to_json, write_record
+from ..core.structure import structured
+from ..core.warnings import CodedWarning, of_texts
+from .scores import SplitScores
+
+RECORD = "run.json"
+FORMAT, FORMAT_VERSION = "headsmith.run", 1
+HASHES = "fields_sha256"
+_AGAIN = "train again"
+
+
+@dataclass(frozen=True)
+class InitializationRecord:
+    """What a head was before its first step.
+
+    Attributes:
+        source: ``random``, ``zeros``, ``backbone``, ``backbone-in-order``, or the run whose head it was.
+        spec: The backbone whose classifier it was.
+        unmatched: The classes that this classifier does not know, which start from zeros.
+        head_sha256: Hash of the run's head.
+    """
+
+    source: str
+    spec: str | None = None
+    unmatched: list[str] = field(default_factory=list)
+    head_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class FeaturesRecord:
+    """What a head was fitted to.
+
+    Attributes:
+        path: The folder of the feature set.
+        fingerprint: Its fingerprint.
+        source: The arguments that opened the images; ``None`` of imported features.
+        dtype: Of the features.
+        placement: Where the training features were, in words.
+    """
+
+    path: str
+    fingerprint: str
+    source: dict[str, Any] | None
+    dtype: str
+    placement: str = ""
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """How good a head is.
+
+    Attributes:
+        best_epoch: The epoch that was kept, from 1.
+        seconds: What the fit took, validation included.
+        val: The scores of the kept head on validation; ``None`` without that split.
+        test: The same on the test split.
+    """
+
+    best_epoch: int
+    seconds: float
+    val: SplitScores | None
+    test: SplitScores | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """A run, as ``run.json`` holds it.
+
+    Attributes:
+        format: ``headsmith.run``.
+        format_version: 1.
+        class_names: The C classes, in the order of the logits.
+        loss: The options of the loss, by name.
+        initialization: What the head was before its first step.
+        backbone: What made the features; ``None`` where nobody said it.
+        features: What the head was fitted to.
+        results: How good it is.
+        warnings: What makes it doubtful.
+        device: What computed, in words.
+        processes: How many did.
+        seed: See `TrainConfig.seed`.
+        versions: Of headsmith, Python and the packages that computed.
+        created: When, in UTC (ISO 8601).
+        head_sha256: Hash of ``head.safetensors``.
+        config_sha256: Hash of ``config.yaml``; ``None`` of older runs.
+        fields_sha256: Hash of each other field; empty of older runs.
+    """
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    class_names: list[str]
+    loss: dict[str, bool | int | float | str | list[float] | None]
+    initialization: InitializationRecord
+    backbone: dict[str, Any] | None
+    features: FeaturesRecord
+    results: RunResults
+    warnings: list[CodedWarning]
+    device: str
+    processes: int = 1
+    seed: int
+    versions: dict[str, str]
+    created: str
+    head_sha256: str
+    config_sha256: str | None = None
+    fields_sha256: dict[str, str] = field(default_factory=dict)
+
+
+def write_run_record(path: Path, record: RunRecord) -> None:
+    """Write a record with the hashes of its fields."""
+    hashes = field_hashes(to_json(record), without=(HASHES,))
+    write_record(path, replace(record, fields_sha256=hashes))
+
+
+def read_run_record(path: Path) -> RunRecord:
+    """Read a run's record, of this version or an older one.
+
+    Raises:
+        InputError: No such file, or one of another format or a later version.
+        DamagedFileError: A field is missing, unknown, of another kind, or was edited; older records, without hashes,
+            are not checked for that.
+    """
+    values = read_values(path, format=FORMAT, version=FORMAT_VERSION, advice=_AGAIN)
+    hashes = values.get(HASHES)
+    edited = changed_fields(values, hashes, without=(HASHES,)) if isinstance(hashes, dict) else []
+    if edited:
+        raise DamagedFileError(
+            f"{path}: {', '.join(edited[:3])}: not what the training wrote (hash differs): edited? {_AGAIN}"
+        )
+    return structured(_upgraded(values), RunRecord, str(path), advice=_AGAIN)
+
+
+def upgraded_initialization(value: Any) -> Any:
+    """What older records call ``start``, as this version writes it."""
+    return (
+        {"source" if name == "from" else name: one for name, one in value.items()} if isinstance(value, dict) else value
+    )
+
+
+def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of an older record as this version writes them."""
+    if "initialization" in values:
+        return values
+    new = {"loss": {}} | values
+    new["initialization"] = upgraded_initialization(new.pop("start", {"from": "zeros"}))
+    new["warnings"] = of_texts(new.pop("doubts", []))
+    if isinstance(results := new.get("results"), dict):
+        new["results"] = results | {split: results.get(split) or None for split in ("val", "test")}
+    return new
