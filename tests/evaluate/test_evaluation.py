@@ -229,7 +229,7 @@ def test_a_head_alone_is_scored_on_a_feature_set(tiny_run, tiny_bundle, tmp_path
     features = tiny_run.record.features.path
     results = evaluate_classifiers([bundle.path, tiny_bundle.path], data=features, out=tmp_path / "out")
     result, test = results["head"], tiny_run.record.results.test
-    assert (result.n, result.top1.value, result.top5.value) == (12, test["top1"], test["top5"])
+    assert (result.n, result.top1.value, result.top5.value) == (12, test.top1, test.top5)
     assert (result.setup.image_size, result.speed.decoded_per_second) == (None, None)
     assert "is a feature set, which only heads" in results.failed[0].error
 

@@ -33,13 +33,13 @@ def test_a_head_without_a_backbone_is_exported_and_answers_as_it_was_trained(run
     session = onnxruntime.InferenceSession(bundle.path / "model.onnx", providers=["CPUExecutionProvider"])
     logits = session.run(["logits"], {"features": rows.float().numpy()})[0]
     test = run.record.results.test
-    assert (logits.argmax(1) == labels.numpy()).mean() == pytest.approx(test["top1"])
-    assert test["top1"] > 0.85
+    assert (logits.argmax(1) == labels.numpy()).mean() == pytest.approx(test.top1)
+    assert test.top1 > 0.85
     assert bundle.manifest["backbone"] is None
     assert "not named (the features were imported)" in (bundle.path / "README.md").read_text()
     assert json.loads(session.get_modelmeta().custom_metadata_map["preprocessing"]) is None
     (result,) = evaluate_classifiers(Bundle.load(bundle.path), data=features.path)
-    assert (result.n, result.top1.value) == (test["n"], pytest.approx(test["top1"]))
+    assert (result.n, result.top1.value) == (test["n"], pytest.approx(test.top1))
 
 
 def test_without_a_backbone_there_is_no_classifier_of_images(run, tmp_path):
@@ -105,7 +105,7 @@ def test_no_command_calls_rows_of_embeddings_images(run, tmp_path, monkeypatch):
         assert "image" not in ended.output, command
     assert "rows" in said["train"]
     assert "rows/s" in said["evaluate"]
-    assert f"{run.record['results']['test']['n']} rows, " in said["evaluate"]
+    assert f"{run.record.results.test.n} rows, " in said["evaluate"]
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "held-out rows" in page
     assert "held-out images" not in page

@@ -275,7 +275,10 @@ def test_what_estimators_refuse_in_words_of_python():
 
 def test_a_head_that_ran_away_is_warned_of(digits):
     train, _, labels, _ = digits
-    with pytest.warns(UserWarning, match=r"^runaway loss: .* in training .*; change `learning_rate` .* more `epochs`$"):
+    with pytest.warns(
+        UserWarning,
+        match=r"^the loss is above that of equal scores: .* in training .*; change `learning_rate` .* more `epochs`$",
+    ):
         HeadClassifier(learning_rate=1e30, epochs=3, random_state=0).fit(train, labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
