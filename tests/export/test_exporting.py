@@ -21,6 +21,7 @@ from headsmith.models import Linear, backbone_from_record
 from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.heads import save_head
 from headsmith.trainer import FeatureSet, Run
+from headsmith.trainer.scores import SplitScores
 
 
 @pytest.fixture
@@ -264,13 +265,18 @@ def test_the_recorded_accuracy_is_that_of_the_proof(tiny_run, tmp_path, out, ord
 
 def test_images_that_moved_to_other_classes_are_noticed(tiny_run, out):
     """`prove` looks at all labels; the features of the first images alone would be as they were."""
-    record = json.loads(json.dumps(tiny_run.record))
-    record["results"]["test"]["top1"] = 0.25
+
+    def said(**changes):
+        results = tiny_run.record.results
+        test = dataclasses.replace(results.test, top1=0.25, **changes)
+        record = dataclasses.replace(tiny_run.record, results=dataclasses.replace(results, test=test))
+        return dataclasses.replace(tiny_run, record=record)
+
     with pytest.raises(ParityError, match="its training said 3, and rounding explains"):
-        export_classifier(dataclasses.replace(tiny_run, record=record), out=out)
+        export_classifier(said(), out=out)
     assert nothing_left(out)
-    record["results"]["test"]["n"] = 13  # one that is unreadable now: other inputs are not compared
-    assert export_classifier(dataclasses.replace(tiny_run, record=record), out=out).path == out
+    # One that is unreadable now: other inputs are not compared.
+    assert export_classifier(said(n=13), out=out).path == out
 
 
 @pytest.mark.parametrize(
@@ -290,7 +296,7 @@ def test_what_rounding_explains_of_an_accuracy(logits, said, passes):
     for half in (slice(0, 2), slice(2, 4)):
         found.add(np.array(logits[half], np.float32), np.zeros(2, np.int64))
     if passes:
-        found.check({"n": 4, "top1": said}, "run")
+        found.check(SplitScores(4, 1.0, said, None, said), "run")
     else:
         with pytest.raises(ParityError, match="run: the head has"):
-            found.check({"n": 4, "top1": said}, "run")
+            found.check(SplitScores(4, 1.0, said, None, said), "run")

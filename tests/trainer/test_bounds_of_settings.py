@@ -1,5 +1,7 @@
 """Settings that nothing can count, set aside or read are refused before anything is trained."""
 
+from dataclasses import make_dataclass
+
 import pytest
 import torch
 
@@ -34,5 +36,6 @@ def test_sweeps_that_are_refused_before_training(config, said):
 
 
 def test_control_characters_of_a_grid_are_visible(tmp_path):
-    write_csv(tmp_path / "x.csv", [{"contender": "a\x1b[31m", "top1": 1.0}])
-    assert (tmp_path / "x.csv").read_text() == "contender,top1\na\\x1b[31m,1.0\n"
+    row = make_dataclass("Row", ["group", "settings", "top1"])("a\x1b[31m", {"m": None}, 1.0)
+    write_csv(tmp_path / "x.csv", [row])
+    assert (tmp_path / "x.csv").read_text() == "group,m,top1\na\\x1b[31m,,1.0\n"

@@ -8,7 +8,7 @@ from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.presets import preset
-from headsmith.trainer.unused_settings import refuse_unread
+from headsmith.trainer.unused_settings import refuse_unused
 
 LBFGS = {
     "dropout": 0.1,
@@ -39,24 +39,24 @@ LBFGS = {
 )
 def test_what_changes_nothing_is_refused(settings, name, reason):
     with pytest.raises(InputError, match=rf"^{name}: .* found, but .*{reason}.*; leave it out$"):
-        refuse_unread(TrainConfig(**settings), settings)
+        refuse_unused(TrainConfig(**settings), settings)
 
 
 def test_what_is_read_is_not_refused():
     for settings in ({"optimizer": "sgd", "momentum": 0.5}, {"head": "mlp", "hidden": 8}, {"loss": "softsort", "m": 4}):
-        refuse_unread(TrainConfig(**settings), settings)
+        refuse_unused(TrainConfig(**settings), settings)
 
 
 def test_defaults_and_what_a_preset_carries_are_no_wish():
-    refuse_unread(TrainConfig(momentum=0.9), {"momentum"})
+    refuse_unused(TrainConfig(momentum=0.9), {"momentum"})
     published = preset("paper/imagenet1k", "softmax")
-    refuse_unread(TrainConfig(**published), {"loss"})
+    refuse_unused(TrainConfig(**published), {"loss"})
 
 
 def test_the_settings_of_a_run_can_be_given_back(tmp_path):
     config = resolve(TrainConfig(**preset("paper/imagenet1k", "softmax")), num_classes=10, features=torch.ones(100, 1))
     config.save(tmp_path / "config.yaml")
     names = yaml.safe_load((tmp_path / "config.yaml").read_text())
-    refuse_unread(config, names, {"epochs"})
+    refuse_unused(config, names, {"epochs"})
     with pytest.raises(InputError, match="^m: 10 found"):
-        refuse_unread(config, names, {"m"})
+        refuse_unused(config, names, {"m"})
