@@ -59,8 +59,7 @@ class Run:
 
         Raises:
             InputError: A part is missing or damaged, or the head is not the one that the record describes.
-            DamagedFileError: The record or the settings were edited; runs of older versions, without hashes, are not
-                checked for that.
+            DamagedFileError: The record or the settings were edited, or the hashes by which that is found are missing.
         """
         path = Path(path)
         if not path.is_dir():
@@ -74,7 +73,7 @@ class Run:
         if head.num_classes != len(record.class_names):
             raise InputError(f"{path}: a head of {head.num_classes} classes, {len(record.class_names)} names")
         config = TrainConfig.load(path / CONFIG)
-        if record.config_sha256 not in (None, sha256_file(path / CONFIG)):
+        if record.config_sha256 != sha256_file(path / CONFIG):
             raise DamagedFileError(f"{path / CONFIG}: not the settings of this run (hash differs): edited? train again")
         return cls(path, config, head, record)
 

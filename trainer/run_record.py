@@ -90,8 +90,8 @@ class RunRecord:
         versions: Of headsmith, Python and the packages that computed.
         created: When, in UTC (ISO 8601).
         head_sha256: Hash of ``head.safetensors``.
-        config_sha256: Hash of ``config.yaml``; ``None`` of older runs.
-        fields_sha256: Hash of each other field; empty of older runs.
+        config_sha256: Hash of ``config.yaml``.
+        fields_sha256: Hash of each other field.
     """
 
     format: str = FORMAT
@@ -109,7 +109,7 @@ class RunRecord:
     versions: dict[str, str]
     created: str
     head_sha256: str
-    config_sha256: str | None = None
+    config_sha256: str
     fields_sha256: dict[str, str] = field(default_factory=dict)
 
 
@@ -124,13 +124,14 @@ def read_run_record(path: Path) -> RunRecord:
 
     Raises:
         InputError: No such file, or one of another format or a later version.
-        DamagedFileError: A field is missing, unknown, of another kind, or was edited; older records, without hashes,
-            are not checked for that.
+        DamagedFileError: A field is missing, unknown, of another kind, or was edited; or the hashes by which that is
+            found are missing, as in the first runs.
     """
     values = read_values(path, format=FORMAT, version=FORMAT_VERSION, advice=_AGAIN)
     hashes = values.get(HASHES)
-    edited = changed_fields(values, hashes, without=(HASHES,)) if isinstance(hashes, dict) else []
-    if edited:
+    if not isinstance(hashes, dict):
+        raise DamagedFileError(f"{path}: {HASHES}: missing, so that nothing says what the training wrote; {_AGAIN}")
+    if edited := changed_fields(values, hashes, without=(HASHES,)):
         raise DamagedFileError(
             f"{path}: {', '.join(edited[:3])}: not what the training wrote (hash differs): edited? {_AGAIN}"
         )

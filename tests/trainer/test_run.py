@@ -84,10 +84,24 @@ def test_settings_that_were_edited_are_refused(run, change):
         Run.load(run)
 
 
-def test_a_run_of_an_older_version_has_no_hashes_and_opens(run, tiny_run):
-    record = {k: v for k, v in read_json(run / "run.json").items() if k not in ("fields_sha256", "config_sha256")}
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda record: record.pop("fields_sha256"), "fields_sha256: missing"),
+        (lambda record: record.update(fields_sha256=None), "fields_sha256: missing"),
+        (lambda record: record["fields_sha256"].clear(), "backbone, class_names, config_sha256: not what the training"),
+        (lambda record: record["fields_sha256"].pop("class_names"), "class_names: not what the training wrote"),
+        (lambda record: record.pop("config_sha256"), "class_names, config_sha256: not what the training wrote"),
+        (lambda record: record.pop("head_sha256"), "class_names, head_sha256: not what the training wrote"),
+    ],
+)
+def test_who_takes_a_hash_away_does_not_switch_off_its_check(run, change, match):
+    record = read_json(run / "run.json")
+    record["class_names"].reverse()
+    change(record)
     write_json(run / "run.json", record)
-    assert Run.load(run).class_names == tiny_run.class_names
+    with pytest.raises(DamagedFileError, match=rf"run\.json: {match}.*train again"):
+        Run.load(run)
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headsmith.core.errors import DamagedFileError
+from headsmith.core.field_hashes import field_hashes
 from headsmith.trainer import Run
 from headsmith.trainer.run_record import InitializationRecord
 from headsmith.trainer.scores import SplitScores
@@ -18,11 +19,12 @@ RUN, SWEEP = json.loads((FILES / "run/run.json").read_text()), json.loads((FILES
 
 @pytest.fixture
 def changed(tmp_path):
-    """A function: the folder of a run or a sweep whose record is another one, without the hashes of its fields."""
+    """A function: the folder of a run or a sweep whose record is another one, with the hashes of its fields."""
 
     def write(name, record):
         folder = shutil.copytree(FILES / "run", tmp_path / "run") if name == "run.json" else tmp_path
-        (folder / name).write_text(json.dumps({key: one for key, one in record.items() if key != "fields_sha256"}))
+        hashes = {"fields_sha256": field_hashes(record, without=("fields_sha256",))} if name == "run.json" else {}
+        (folder / name).write_text(json.dumps(record | hashes))
         return folder
 
     return write
@@ -45,8 +47,8 @@ def test_a_run_that_was_edited_is_refused(tmp_path):
 
 
 def test_the_first_runs_open(changed):
-    """Before there were initial heads, hashes, warnings and counts of processes; a split without rows was ``{}``."""
-    lacking = ("loss", "start", "doubts", "processes", "config_sha256")
+    """Before there were initial heads, warnings and counts of processes; a split without rows was ``{}``."""
+    lacking = ("loss", "start", "doubts", "processes")
     first = {name: one for name, one in RUN.items() if name not in lacking}
     first["features"] = {name: one for name, one in RUN["features"].items() if name != "placement"}
     run = Run.load(changed("run.json", first | {"results": RUN["results"] | {"test": {}}}))

@@ -167,14 +167,14 @@ class FeatureSet:
                 f"{(rows, self.feature_dim)}; make it again with --overwrite"
             )
         _check_labels(columns, len(self.manifest["class_names"]), where)
-        if rows_sha256(columns.names, columns.labels) != self.manifest["rows_sha256"][split]:
+        if rows_sha256(columns.names, columns.labels) != self.manifest["rows_sha256"].get(split):
             raise InputError(f"{where}: ids and labels are not those that were written; make it again with --overwrite")
         self._check_pictures(split, columns.pictures)
         _check_finite(columns, where)
 
     def _check_pictures(self, split: str, pictures: pa.StringArray | None) -> None:
         written = self.manifest.get("pictures_sha256", {}).get(split)
-        if written is not None and (pictures is None or pictures_sha256(pictures) != written):
+        if written != (None if pictures is None else pictures_sha256(pictures)):
             raise InputError(
                 f"{self.path}: {split}: the hashes of the pictures are not those that were written; make it again with "
                 "--overwrite"

@@ -37,6 +37,7 @@ class _Manifest(TypedDict):
     splits: dict[str, int]
     split_rule: NotRequired[str]
     rows_sha256: dict[str, str]
+    pictures_sha256: NotRequired[dict[str, str]]
     feature_dim: int
     dtype: str
     unreadable: list[_Unreadable]

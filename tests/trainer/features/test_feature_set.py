@@ -119,6 +119,26 @@ def test_rows_that_were_swapped_are_noticed(copy, original):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda manifest: manifest["rows_sha256"].pop("val"), "val: ids and labels are not those that were written"),
+        (lambda manifest: manifest["rows_sha256"].pop("train"), r"rows_sha256: found \['val', 'test'\]"),
+        (lambda manifest: manifest.update(request={}), "fingerprint: is not that of the request beside it"),
+        (lambda manifest: manifest["request"].pop("source"), "fingerprint: is not that of the request beside it"),
+        (lambda manifest: manifest.pop("request"), "request: missing"),
+        (lambda manifest: manifest.pop("fingerprint"), "fingerprint: missing"),
+        (lambda manifest: manifest.update(pictures_sha256=None), "pictures_sha256: found null"),
+    ],
+)
+def test_who_takes_a_hash_away_does_not_switch_off_its_check(copy, change, message):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    change(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=f"{message}.*make it again"):
+        FeatureSet.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({"format": "other"}, "manifest.json: format is 'other', expected 'headsmith.features'"),
         ({"format_version": 2}, "format_version is 2, this headsmith reads 1"),
         ({"feature_dim": 7}, r"features \(11, 96\), the manifest says \(11, 7\)"),

@@ -274,18 +274,18 @@ def test_what_a_picture_is():
     assert len({picture_hash(one) for one in (image, Image.fromarray(changed), flat)}) == 3
 
 
-def test_sets_without_hashes_still_open(doubled, tiny_backbone, tmp_path):
-    """A feature set of an older version has no hashes of pictures; one whose hashes were changed is refused."""
+def test_hashes_of_pictures_that_were_changed_or_taken_away_are_refused(doubled, tiny_backbone, tmp_path):
     found = run(doubled("bytes"), tmp_path / "set", tiny_backbone)
     manifest = json.loads((found.path / "manifest.json").read_text())
-    old = {key: value for key, value in manifest.items() if key not in ("pictures_sha256", "copies", "warnings")}
-    (found.path / "manifest.json").write_text(json.dumps(old))
-    assert FeatureSet.load(found.path).ids("val") == found.ids("val")
-    assert inspect_features(found.path).splits["train"].rows == len(found.ids("train"))
-    manifest["pictures_sha256"]["val"] = "0" * 64
-    (found.path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="val: the hashes of the pictures are not those that were written"):
-        FeatureSet.load(found.path)
+    hashes = manifest["pictures_sha256"]
+    lacking = {split: one for split, one in hashes.items() if split != "val"}
+    for split, changed in (("val", hashes | {"val": "0" * 64}), ("val", lacking), ("train", {}), ("train", None)):
+        told = manifest | {"pictures_sha256": changed}
+        if changed is None:
+            del told["pictures_sha256"]
+        (found.path / "manifest.json").write_text(json.dumps(told))
+        with pytest.raises(InputError, match=f"{split}: the hashes of the pictures are not those that were written"):
+            FeatureSet.load(found.path)
 
 
 @pytest.mark.parametrize(("held", "named"), [({"a": 2}, [["a", 2]]), ({"a": 1}, [["a", 1]]), ({"b": 2, "a": 2}, None)])
