@@ -1,22 +1,12 @@
-"""Processes that are started as torchrun starts them, but forked from one that has imported everything."""
+"""Processes that are started as torchrun starts them."""
 
-import multiprocessing
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
+from forked import end, redirected, start
 from torch.distributed import TCPStore
-
-PATIENCE = 300  # seconds, for a process that hangs
-
-
-def forked() -> multiprocessing.context.ForkServerContext:
-    """Where processes begin with the trainer imported."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["headsmith.cli", "headsmith.trainer"])
-    return context
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 
 def run_ranks(count: int, work: Callable[..., object], *arguments: object, folder: Path) -> list[tuple[int, str]]:
@@ -24,19 +14,13 @@ def run_ranks(count: int, work: Callable[..., object], *arguments: object, folde
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # torchrun has one too
     files = [folder / f"rank{rank}.txt" for rank in range(count)]
     processes = [
-        forked().Process(target=_as_rank, args=(rank, count, store.port, files[rank], work, arguments))
-        for rank in range(count)
+        start(_as_rank, rank, count, store.port, work, arguments, printed=file) for rank, file in enumerate(files)
     ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(PATIENCE)
-        process.kill()
-        process.join()
-    return [(process.exitcode, file.read_text()) for process, file in zip(processes, files, strict=True)]
+    statuses = [end(process) for process in processes]
+    return [(status, file.read_text()) for status, file in zip(statuses, files, strict=True)]
 
 
-def _as_rank(rank: int, count: int, port: int, file: Path, work: Callable[..., object], arguments: tuple) -> None:
+def _as_rank(rank: int, count: int, port: int, work: Callable[..., object], arguments: tuple[object, ...]) -> None:
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     os.environ |= {
@@ -44,14 +28,24 @@ def _as_rank(rank: int, count: int, port: int, file: Path, work: Callable[..., o
         "TORCHELASTIC_RESTART_COUNT": "0",
         "TORCHELASTIC_RUN_ID": "1",
     }
-    torch.set_num_threads(1)
-    with file.open("w") as printed:
-        sys.stdout = sys.stderr = printed
-        work(*arguments)
+    work(*arguments)
 
 
-def run_command(*arguments: str) -> None:
-    """``headsmith`` with arguments."""
-    from headsmith.cli import app
+def torchrun(count: int, work: Callable[..., object], *arguments: object, folder: Path) -> list[tuple[int, str]]:
+    """The same by torchrun's own agent: one status and what all printed."""
+    file = folder / "torchrun.txt"
+    status = end(start(_as_torchrun, count, folder, work, arguments, printed=file))
+    files = [file, *(folder / f"rank{rank}.txt" for rank in range(count))]
+    return [(status, "".join(file.read_text() for file in files))]
 
-    app(arguments, prog_name="headsmith")
+
+def _as_torchrun(count: int, folder: Path, work: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    config = LaunchConfig(1, 1, count, rdzv_backend="c10d", rdzv_endpoint="localhost:0", start_method="forkserver")
+    elastic_launch(config, _to_file)(folder, work, arguments)
+
+
+def _to_file(folder: Path, work: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    try:
+        redirected(folder / f"rank{os.environ['RANK']}.txt", work, arguments)
+    except SystemExit as done:  # the agent knows a worker's end by what it returns or raises
+        assert not done.code

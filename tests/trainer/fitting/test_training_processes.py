@@ -1,13 +1,11 @@
 """Several processes end with the head of one."""
 
-import os
-import subprocess
-import sys
 from dataclasses import asdict
 
 import pytest
 import torch
-from ranks import run_command, run_ranks
+from forked import run_command
+from ranks import run_ranks, torchrun
 
 from headsmith.trainer import Run, train
 
@@ -26,19 +24,9 @@ def command(features, out, settings):
     ]
 
 
-def torchrun(processes, command):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*launcher, "-m", "headsmith", *command], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def forked(processes, command, folder):
-    done = run_ranks(processes, run_command, *command, folder=folder)
-    assert [status for status, _ in done] == [0] * processes, done
+def printed_by(runner, processes, command, folder):
+    done = runner(processes, run_command, *command, folder=folder)
+    assert {status for status, _ in done} == {0}, done
     return "".join(printed for _, printed in done)
 
 
@@ -50,7 +38,7 @@ def test_any_number_of_processes_gives_the_head_of_one(tiny_run, tmp_path, proce
     features, settings = tiny_run.record.features.path, SETTINGS | {"loss": loss, "device": device}
     one = train(features, out=tmp_path / "one", **settings)
     told = command(features, tmp_path / "many", settings)
-    printed = torchrun(2, told) if processes == 2 else forked(processes, told, tmp_path)
+    printed = printed_by(torchrun if processes == 2 else run_ranks, processes, told, tmp_path)
     assert printed.count("best epoch") == 1
     many = Run.load(tmp_path / "many")
     torch.testing.assert_close(many.head.weight, one.head.weight, atol=1e-4, rtol=1e-3)

@@ -3,13 +3,12 @@
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import pytest
 import torch
+from forked import end, run_command, start
 
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
@@ -73,22 +72,25 @@ def test_a_bank_resumes_too(rows, config, tmp_path, monkeypatch):
 def test_a_run_killed_with_sigkill_resumes_bit_for_bit(tiny_run, tmp_path):
     features = tiny_run.record.features.path
     settings = ["--epochs", "150", "--patience", "150", "--batch-size", "4", "--dropout", "0.1", "--device", "cpu"]
-    command = [sys.executable, "-m", "headsmith", "train", features, *settings, "--out"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([*command, str(tmp_path / "run")], env=environment, stdout=subprocess.DEVNULL)
+
+    def begin(out):
+        command = ["train", features, *settings, "--out", str(tmp_path / out)]
+        return start(run_command, *command, printed=tmp_path / "printed.txt")
+
+    process = begin("run")
     partial = tmp_path / "run.partial"
     deadline = time.monotonic() + 100
-    while process.poll() is None and time.monotonic() < deadline:
+    while process.is_alive() and time.monotonic() < deadline:
         metrics = partial / METRICS
         if (partial / CHECKPOINT).is_file() and metrics.is_file() and len(metrics.read_text().splitlines()) > 3:
             break
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    assert end(process) == -signal.SIGKILL
     assert (partial / CHECKPOINT).is_file()
     assert not (tmp_path / "run").exists()
     for out in ("run", "unbroken"):
-        subprocess.run([*command, str(tmp_path / out)], env=environment, check=True, stdout=subprocess.DEVNULL)
+        assert end(begin(out)) == 0, (tmp_path / "printed.txt").read_text()
     assert sha256_file(tmp_path / "run" / "head.safetensors") == sha256_file(tmp_path / "unbroken" / "head.safetensors")
     assert not partial.exists()
     assert Run.load(tmp_path / "run").record.results.val == Run.load(tmp_path / "unbroken").record.results.val

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from ranks import forked
+from forked import PATIENCE, forked
 
 from headsmith.core.distributed import FirstEndedError, Processes
 from headsmith.core.errors import InputError
@@ -18,7 +18,6 @@ from headsmith.trainer.features import FeatureSet, extract
 from headsmith.trainer.features.extraction import shard_buffer, shards, workers
 from headsmith.trainer.features.extraction.assembly import elapsed
 
-PATIENCE = 300  # seconds, for a process that hangs
 MANIFEST_KEYS = ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names")
 
 

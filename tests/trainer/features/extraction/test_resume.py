@@ -1,12 +1,11 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 import torch
+from forked import end, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -76,30 +75,26 @@ def test_any_number_of_interruptions_leaves_the_same_result(stops, folder, unbro
     assert not out.with_name("set.partial").exists()
 
 
-KILLED = """
-import os, signal, sys
-from headsmith.trainer.features import extract
-from headsmith.trainer.features.extraction import extraction, shards
-shards.SHARD_ROWS = 4
-write, table, count = shards.write_shard, shards.write_table, [0]
-def die_halfway(path, rows):
-    count[0] += 1
-    if count[0] == 4:
-        with open(f"{path}.tmp", "wb") as file:
-            file.write(b"half")
-        os.kill(os.getpid(), signal.SIGKILL)
-    table(path, rows)
-shards.write_table = die_halfway
-extract(sys.argv[1], out=sys.argv[2], backbone=sys.argv[3], checkpoint=sys.argv[4], image_size=int(sys.argv[5]),
-        batch_size=3)
-"""
+def killed_halfway(folder, out, options):
+    """An extraction that is killed while it writes its fourth shard."""
+    shards.SHARD_ROWS = 4
+    table, count = shards.write_table, Counter()
+
+    def die_halfway(path, rows):
+        count["calls"] += 1
+        if count["calls"] == 4:
+            path.with_name(f"{path.name}.tmp").write_bytes(b"half")
+            os.kill(os.getpid(), signal.SIGKILL)
+        table(path, rows)
+
+    shards.write_table = die_halfway
+    extract(folder, out=out, batch_size=3, **options)
 
 
 def test_a_killed_run_goes_on_at_the_first_missing_shard(folder, unbroken, tiny_backbone, tmp_path, monkeypatch):
     out = tmp_path / "set"
-    arguments = [folder, out, *tiny_backbone]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], check=False)
-    assert killed.returncode == -signal.SIGKILL
+    killed = start(killed_halfway, folder, out, tiny_backbone._asdict(), printed=tmp_path / "printed.txt")
+    assert end(killed) == -signal.SIGKILL
     assert not out.exists()
     partial = out.with_name("set.partial")
     assert [path.name for path in sorted(partial.glob("*.arrow"))] == [f"train-{n:06d}.arrow" for n in range(3)]
