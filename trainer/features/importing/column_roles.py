@@ -1,8 +1,10 @@
 """Which column holds what: found where only one can, else asked for by name."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ....core.errors import InputError, near
 from ....core.printable import short, shown
@@ -87,8 +89,9 @@ def choose(table: Table, asked: Names) -> Chosen:
     rest = [column for column in table.columns if column is not features and column is not splits]
     classes = [column for column in rest if column.class_names is not None]
     found = replace(table, columns=classes if len(classes) == 1 and asked.labels is None else rest)
-    labels = _find(found, "labels", asked.labels, _is_labels, _LABELS, asked.origin)
-    ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else _own_ids(table)
+    own = _own_ids(rest, features.shape[0])
+    labels = _find(found, "labels", asked.labels, lambda one: one is not own and _is_labels(one), _LABELS, asked.origin)
+    ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else own if own is not labels else None
     groups = _called(table, asked.groups, asked.origin.column("groups")) if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits, asked.origin) else None
     chosen = Chosen(table, features, labels, ids, groups, used, asked)
@@ -134,9 +137,27 @@ def _called(table: Table, asked: str, flag: str) -> Column:
     raise InputError(f"{table.name}: {flag} {shown(asked)} found, expected one of {holds}{near(asked, names)}")
 
 
-def _own_ids(table: Table) -> Column | None:
-    found = [c for c in table.columns if c.dtype == "str" and without_split(c.name).lower() in _IDS]
+def _own_ids(columns: Sequence[Column], rows: int) -> Column | None:
+    """The column called ``id``, of text or whole numbers.
+
+    One of numbers that has not one for every row is something else, such as the words of a caption.
+    """
+    named = [column for column in columns if without_split(column.name).lower() in _IDS]
+    found = [
+        column
+        for column in named
+        if column.dtype == "str" or (column.one_a_row and column.shape[0] == rows and _is_whole(column))
+    ]
     return found[0] if len(found) == 1 else None
+
+
+def _is_whole(column: Column) -> bool:
+    """Whether a column holds whole numbers, which are floats where some are missing."""
+    if not re.fullmatch(r"float(32|64)", column.dtype):
+        return re.fullmatch(r"u?int\d+", column.dtype) is not None
+    values = column.read()
+    given = values[~np.isnan(values)]
+    return bool(given.size) and bool((np.isfinite(given) & (given == np.floor(given))).all())
 
 
 def _is_features(column: Column) -> bool:

@@ -52,7 +52,8 @@ def import_features(
         out: The feature set to make.
         feature_column: Key or column with the features ``(N, D)``; by default the only possible one.
         label_column: Key or column with the labels ``(N,)``: whole numbers or text.
-        id_column: Key or column with the ids; by default text called ``id``, else ``FILE/ROW``.
+        id_column: Key or column with the ids; by default text or whole numbers called ``id``, else
+            ``FILE/ROW``.
         group_column: Rows that share its value stay in one split.
         class_names: A text file with the names, one a line, that whole-number labels count from 0.
         dtype: ``float16`` or ``float32``; by default float16 where the files have it, else float32.

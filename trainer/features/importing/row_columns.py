@@ -137,15 +137,26 @@ def _ids(chosen: Chosen) -> pa.StringArray:
 
 
 def _read(chosen: Chosen, column: Column) -> pa.Array:
-    """The values of ids or groups, as text."""
+    """The values of ids or groups, as text: of whole numbers their digits, also where gaps made floats of them."""
     try:
-        return pa.array(column.read(), from_pandas=True).cast(pa.string())
+        values = pa.array(column.read(), from_pandas=True)
+        if pa.types.is_floating(values.type):
+            values = _whole(values)
+        return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(f"{chosen.table.name}: {column} cannot be read, expected numbers or text, one a row") from None
     except UnicodeError:  # half a character, which numpy's text may hold
         raise InputError(
             f"{chosen.table.name}: {column.name} has text that UTF-8 cannot write (a lone surrogate); correct it"
         ) from None
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    """Floats as whole numbers where all of them are."""
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return values
 
 
 def _groups(chosen: Sequence[Chosen]) -> Array:

@@ -126,7 +126,7 @@ def to_numpy(block: Any) -> Array:
     """A tensor or array as a numpy array in the machine's byte order; float32 for what numpy does not know."""
     if not isinstance(block, torch.Tensor):
         return np.asarray(block, np.asarray(block).dtype.newbyteorder("="))
-    block = block.detach().cpu()
+    block = block.detach().cpu().resolve_conj().resolve_neg()
     unknown = str(block.dtype).removeprefix("torch.") in TORCH_ONLY
     array: Array = (block.float() if unknown else block).numpy()
     return array
@@ -164,6 +164,8 @@ def array_of(name: str, values: Any) -> Array:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InputError(f"{name}: no array can be made of it ({error}); give rows of one length") from None
+    except RuntimeError as error:  # a list of tensors that torch alone can read
+        raise InputError(f"{name}: no array can be made of it ({error}); put it together with torch.stack") from None
     if array.dtype.names:
         fields = array.dtype.names
         raise InputError(

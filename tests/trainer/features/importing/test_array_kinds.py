@@ -76,3 +76,29 @@ def test_a_structured_file_is_told_of_its_fields(tmp_path):
     np.savez(tmp_path / "a.npz", x=FIELDS, y=Y)
     with pytest.raises(InputError, match=r"is not of real numbers.*structured_to_unstructured; or name .*`feature_col"):
         import_features(tmp_path / "a.npz", out=tmp_path / "set", feature_column="x", label_column="y")
+
+
+NEGATIVE = {
+    "its view": lambda values: torch._neg_view(values),
+    "of the conjugate": lambda values: torch.complex(torch.zeros_like(values), -values).conj().imag,
+    "with a gradient": lambda values: torch._neg_view(values).requires_grad_(),
+}
+
+
+@pytest.mark.parametrize("view", NEGATIVE.values(), ids=NEGATIVE)
+def test_tensors_whose_sign_torch_keeps_apart(view, tmp_path):
+    """Tensors with torch's negative bit are the values that torch computes with."""
+    features = view(torch.from_numpy(X))
+    assert features.is_neg()
+    expected = FeatureSet.from_arrays(features.detach().clone().resolve_neg(), Y)
+    found = [FeatureSet.from_arrays(features, Y)]
+    torch.save({"x": features, "y": torch._neg_view(torch.from_numpy(-Y))}, tmp_path / "f.pt")
+    found.append(import_features(tmp_path / "f.pt", out=tmp_path / "set"))
+    for one in found:
+        assert one.class_names == ["0", "1", "2"]
+        assert all(torch.equal(one.arrays(split)[0], expected.arrays(split)[0]) for split in expected.splits)
+
+
+def test_a_list_of_such_tensors_is_told():
+    with pytest.raises(InputError, match=r"^features: no array can be made of it \(.*torch.stack"):
+        FeatureSet.from_arrays([torch._neg_view(row) for row in torch.from_numpy(X)], Y)
