@@ -15,6 +15,7 @@ from .features.copies import all_of
 from .features.feature_set import FeatureSet
 from .features.images.samples import listed
 from .features.inspection.splits import few_rows, shared_ids, unanswered
+from .features.row_hashes import leaks_told
 from .fitting import Fitted
 from .fitting.fit_record import FitRecord
 from .scores import EpochScores, SplitScores
@@ -53,6 +54,7 @@ def run_warnings(fitted: Fitted, feature_set: FeatureSet) -> list[CodedWarning]:
         _leak(feature_set),
         _few(feature_set),
         _copies(feature_set),
+        _equal_rows(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
     told = [replace(one, message=with_keywords(one.message)) for one in found if one is not None]
@@ -233,6 +235,14 @@ def _leak(feature_set: FeatureSet) -> CodedWarning | None:
         f"{len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take them "
         "out of all but one",
     )
+
+
+def _equal_rows(feature_set: FeatureSet) -> CodedWarning | None:
+    """What `import` told of rows that are equal to rows of another split."""
+    told = leaks_told(feature_set.manifest.get("imported", {}).get("equal_rows", []))
+    if not told:
+        return None
+    return CodedWarning("leak", f"{told[0]}, so accuracies may be too high; see `headsmith inspect {feature_set.path}`")
 
 
 def _few(feature_set: FeatureSet) -> CodedWarning | None:

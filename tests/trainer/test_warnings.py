@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_wine
 from split_features import feature_set, small
 
 from headsmith.core.warnings import CodedWarning
-from headsmith.trainer import FeatureSet, inspect_features, train
+from headsmith.trainer import FeatureSet, import_features, inspect_features, train
 from headsmith.trainer.fitting.selection import Selection
 
 QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
@@ -133,6 +133,34 @@ def test_ids_in_two_splits_are_warned_of(digits, tmp_path):
     [warning] = train(leaking, out=tmp_path / "run", **QUICK).record.warnings
     assert warning.code == "leak"
     assert warning.message.startswith(f"2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
+
+
+@pytest.mark.parametrize("read", [FeatureSet.load, lambda path: import_features(path, out=path.with_name("set"))])
+def test_rows_that_import_found_in_two_splits_are_warned_of(read, tmp_path):
+    labels = np.arange(120) % 3
+    rows = np.random.default_rng(0).normal(size=(120, 4)) + 3 * np.eye(4)[labels]
+    rows[81:85] = rows[:4]
+    rows[111:114] = rows[60:63]
+    parts = {"train": slice(0, 60), "val": slice(60, 90), "test": slice(90, 120)}
+    arrays = {
+        f"{name}_{key}": values[one] for name, one in parts.items() for key, values in (("x", rows), ("y", labels))
+    }
+    np.savez(tmp_path / "a.npz", **arrays)
+    leaking = read(tmp_path / "a.npz")
+    told = [one for one in train(leaking, out=tmp_path / "run", **QUICK).record.warnings if one.code == "leak"]
+    assert [one.message for one in told] == [
+        "14 rows are equal to another row, 7 of them to a row of an earlier split, so "
+        f"accuracies may be too high; see `headsmith inspect {leaking.path}`"
+    ]
+
+
+def test_rows_that_are_equal_within_a_split_are_no_leak(tmp_path):
+    rows, labels = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    parts = {"train": rows[[0, 0, *range(28)]], "val": rows + 1, "test": rows + 2}
+    warned = train(
+        FeatureSet.from_arrays(parts, dict.fromkeys(parts, labels)), out=tmp_path / "run", **QUICK
+    ).record.warnings
+    assert "leak" not in [one.code for one in warned]
 
 
 def test_classes_without_training_rows_are_warned_of(tmp_path):

@@ -1,11 +1,14 @@
 """Rows that are equal bit by bit, found by a hash of each."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import xxhash
 
 Array = np.ndarray[Any, Any]
+# What is told of rows that leak, for who tells it in another way; and where to look.
+LEAKED, _SEE = "of them to a row of an earlier split", ": see `headsmith inspect`"
 
 
 def row_hashes(block: Array) -> Array:
@@ -32,7 +35,12 @@ def copies_told(hashes: Array, splits: Array, labels: Array) -> list[str]:
     np.maximum.at(highest, group, labels)
     told = [f"{int(twice.sum()):,} rows are equal to another row"]
     if leaked := int((twice & (splits > first[group])).sum()):
-        told.append(f"{leaked:,} of them to a row of an earlier split")
+        told.append(f"{leaked:,} {LEAKED}")
     if torn := int((twice & (lowest != highest)[group]).sum()):
         told.append(f"{torn:,} of them to a row of another class")
-    return [f"{', '.join(told)}: see `headsmith inspect`"]
+    return [f"{', '.join(told)}{_SEE}"]
+
+
+def leaks_told(told: Iterable[str]) -> list[str]:
+    """Of what `copies_told` says, the sentences about rows of several splits, without where to look."""
+    return [one.removesuffix(_SEE) for one in told if LEAKED in one]
