@@ -8,7 +8,7 @@ import torch
 from ...core.errors import InputError
 from ...export.classifier import Classifier
 from ...export.formats.registry import FORMATS
-from ...export.formats.torch_device import torch_device
+from ...export.formats.torch_device import on_device, torch_device
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
 from ...models.runtime_settings import RuntimeSettings
@@ -33,7 +33,7 @@ class ModuleModel(Model):
     def answer(self, fed: Array) -> Outputs:
         """Run the module."""
         with torch.inference_mode():
-            return Outputs.of(self._classifier(torch.from_numpy(fed).to(self._device)))
+            return Outputs.of(self._classifier(on_device(fed, self._device)))
 
 
 def torch_twin(candidate: Candidate, model: Model) -> Model:

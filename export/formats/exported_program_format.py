@@ -29,7 +29,7 @@ from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .inlining import inline
 from .program_shape import StrangeError, check_program, check_weights
-from .torch_device import answered, torch_device
+from .torch_device import answered, on_device, torch_device
 
 NOTES = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "from_node", "custom")
 AGAIN = "export it again"
@@ -136,4 +136,4 @@ class ExportedProgramModel(Model):
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:
         """Run the program."""
-        return answered(self._module, torch.from_numpy(fed).to(self._device), self.path)
+        return answered(self._module, on_device(fed, self._device), self.path)

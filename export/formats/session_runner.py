@@ -37,7 +37,7 @@ class SessionRunner:
 
         Args:
             outputs: Names of the outputs that are wanted.
-            feeds: Arrays by the names of the inputs, in C order.
+            feeds: Arrays by the names of the inputs.
 
         Returns:
             The outputs, in the order of ``outputs``.
@@ -46,7 +46,7 @@ class SessionRunner:
             InputError: The graph does not run on these inputs: it contradicts itself, or does not take them.
         """
         try:
-            return self._answers(outputs, feeds)
+            return self._answers(outputs, {name: np.asarray(array, order="C") for name, array in feeds.items()})
         except SessionErrors as error:
             shapes = ", ".join(str(array.shape) for array in feeds.values())
             raise InputError(

@@ -22,7 +22,7 @@ from ..errors import cause
 from ..labels import describe
 from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs
-from .torch_device import torch_device
+from .torch_device import on_device, torch_device
 
 CONFIG = "config.json"
 
@@ -146,4 +146,4 @@ class TimmModel(Model):
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:
         """Run the network."""
-        return Outputs.of(answer(self._network(torch.from_numpy(fed).to(self._device))))
+        return Outputs.of(answer(self._network(on_device(fed, self._device))))

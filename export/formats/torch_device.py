@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ...core.errors import DamagedFileError, ProviderError
 from ...core.printable import printable
-from ..runtime import Outputs
+from ..runtime import Array, Outputs
 
 
 def torch_device(provider: str) -> torch.device:
@@ -20,6 +20,11 @@ def torch_device(provider: str) -> torch.device:
     if provider == "cuda" and not torch.cuda.is_available():
         raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
     return torch.device(provider)
+
+
+def on_device(fed: Array, device: torch.device) -> Tensor:
+    """An array as a tensor there; torch takes no view that steps backwards, as ``pixels[..., ::-1]`` does."""
+    return torch.from_numpy(fed.copy() if min(fed.strides, default=0) < 0 else fed).to(device)
 
 
 def answered(module: Callable[[Tensor], Iterable[Tensor | None]], fed: Tensor, path: Path) -> Outputs:

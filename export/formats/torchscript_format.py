@@ -23,7 +23,7 @@ from ..classifier import Classifier, Graph
 from ..errors import cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
-from .torch_device import answered, torch_device
+from .torch_device import answered, on_device, torch_device
 from .torchscript_archive import write_archive
 from .torchscript_check import DEBUG, StrangeError, check_graph, check_members
 
@@ -107,4 +107,4 @@ class TorchScriptModel(Model):
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:
         """Run the module."""
-        return answered(self._module, torch.from_numpy(fed).to(self._device), self.path)
+        return answered(self._module, on_device(fed, self._device), self.path)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from ..classifier import Classifier
+from ..formats.torch_device import on_device
 from ..metadata import Metadata
 from ..options import FEATURES, FLOAT_NCHW
 from ..runtime import Array, Outputs
@@ -38,7 +39,7 @@ def python_outputs(classifier: Classifier, metadata: Metadata, inputs: Array) ->
 
 def module_input(metadata: Metadata, inputs: Array) -> torch.Tensor:
     """Inputs in the layout and dtype that the module takes."""
-    tensor = torch.from_numpy(inputs)
+    tensor = on_device(inputs, torch.device("cpu"))
     if metadata.input_format == FLOAT_NCHW:
         tensor = tensor.permute(0, 3, 1, 2)
     return tensor.float() if metadata.input_format in (FLOAT_NCHW, FEATURES) else tensor

@@ -71,6 +71,29 @@ def photos(tmp_path_factory):
     return sorted(folder.iterdir())
 
 
+@pytest.fixture(scope="module")
+def colours(image_folder, every):
+    """As many images as the sanity probe needs to try other setups."""
+    return image_folder(dict.fromkeys(every.class_names, 4))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_can_be_probed(every, colours, name, tmp_path):
+    (result,) = evaluate_classifiers(
+        [every.path / FORMATS[name].named(every.path.name)], data=colours, out=tmp_path / "results"
+    )
+    assert result.n == 24
+    assert [note for note in result.notes if note.startswith("sanity probe: 24 images: ")]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_views_of_arrays(every, name):
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), dtype=np.uint8)
+    model = every.open(name)
+    for view in (pixels[..., ::-1], pixels[:, ::-1, ::2].repeat(2, 2)[::-1], pixels[::2], pixels.swapaxes(1, 2)):
+        np.testing.assert_allclose(model.run(view).logits, model.run(np.array(view, order="C")).logits, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_answers_the_same(every, name, photos):
     pixels = np.stack([every.preprocessing(open_image(path, "photo")) for path in photos])
