@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..core.arguments import typed
 from ..core.errors import InputError, keeping
-from ..core.files import read_json
-from ..export.bundle.bundle import MANIFEST, Bundle
+from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
-from ..export.bundle.manifest_shape import check_manifest
+from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
 from ..export.formats.formats import checked_threads
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
@@ -161,16 +159,14 @@ def _kept(found: Sequence[EvalResult | FailedModel], folder: ResultsFolder) -> s
     return f"{folder.path} keeps the results of {count} classifiers; the same command goes on from there" * bool(count)
 
 
-def _manifests(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _manifests(rows: Sequence[Row]) -> list[Manifest]:
     """The manifests of the bundles among them; what is wrong with one is told when its turn has come."""
     found = []
     for row in rows:
         with suppress(InputError):
             folder = local_folder(row.source) if row.source.startswith(HUB) else row.folder / row.source
             if (folder / MANIFEST).is_file():
-                manifest = read_json(folder / MANIFEST)
-                check_manifest(manifest, str(folder / MANIFEST))
-                found.append(manifest)
+                found.append(read_manifest(folder / MANIFEST))
     return found
 
 

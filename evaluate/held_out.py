@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..export.held_out import HeldOut, HeldOutFeatures, HeldOutImages
+from ..export.origin import TrainedOn
 from ..export.training_source import same_source
 from ..trainer.features.images.image_set import ImageSet, open_images
 from ..trainer.features.manifest import FORMAT, MANIFEST
@@ -52,7 +53,7 @@ def open_data(source: HeldOutSource) -> HeldOut:
     return HeldOutImages(images if ids is None else renamed(images, ids, data), given=data, groups=groups)
 
 
-def part_trained_on(source: HeldOutSource, origins: Sequence[Mapping[str, Any]]) -> bool | dict[str, str]:
+def part_trained_on(source: HeldOutSource, origins: Sequence[TrainedOn]) -> bool | dict[str, str]:
     """Whether a head was trained on a part of this very source, so that only its held-out part may be measured.
 
     Args:
@@ -63,7 +64,7 @@ def part_trained_on(source: HeldOutSource, origins: Sequence[Mapping[str, Any]])
         ``part`` of `HeldOutSource`.
     """
     for origin in origins if source.truth is None else ():
-        trained_on = origin["features"]["source"]
+        trained_on = origin.features.source
         if trained_on is not None and same_source(source.data, origin, **source.columns) is not None:
             moved: bool | dict[str, str] = trained_on.get("together", True)
             return moved

@@ -45,5 +45,5 @@ def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: b
 
 def was_trained_on(data: str, bundle: Bundle | None) -> bool:
     """Whether ``data`` lies in the training split of the folder that a bundle's features came from, if it is known."""
-    inside = path_inside(Path(data), bundle.manifest["features"]) if bundle else None
+    inside = path_inside(Path(data), bundle.manifest.features) if bundle else None
     return bool(inside and split_called(inside[0]) == "train")

@@ -6,7 +6,7 @@ from .errors import ExportError, FixedBatchError, GateError, ParityError, Unsupp
 from .exporting import export_classifier
 from .formats.formats import open_model
 from .grafting import graft
-from .parity.parity import Flip, ParityReport
+from .parity.report import Flip, ParityReport
 from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs
 

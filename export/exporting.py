@@ -7,14 +7,15 @@ from pathlib import Path
 
 from ..core.arguments import typed
 from ..core.errors import InputError
-from ..core.files import new_folder, write_json
+from ..core.files import new_folder
+from ..core.records import write_record
 from ..models.backbone import backbone_from_record
-from ..models.backbone_record import BackboneRecord
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.run import Run
-from .bundle.bundle import CARD, LABELS, MANIFEST, PARITY, Bundle, write_labels
+from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
 from .bundle.card import model_card
-from .bundle.manifest import Evidence, bundle_manifest, file_hashes, parity_record
+from .bundle.manifest import MANIFEST, Calibration
+from .bundle.recording import Evidence, bundle_manifest, file_records, write_parity
 from .classifier import Classifier
 from .formats.extensions import extensions
 from .formats.formats import open_model
@@ -30,7 +31,7 @@ from .parity.run_inputs import RunInputs
 from .parity.verification_data import REFERENCE
 from .precision.gates import unseen_drop
 from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
-from .temperature import Calibration, TemperatureScaled, calibration_of
+from .temperature import TemperatureScaled, calibration_of
 
 
 @typed
@@ -154,21 +155,21 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
             cached,
             gate,
             calibration,
+            compare_with_pil(module, held_out, options)
+            if metadata.resize and isinstance(held_out, HeldOutImages)
+            else None,
         )
         manifest = bundle_manifest(run, written, evidence)
-        if metadata.resize and isinstance(held_out, HeldOutImages):
-            manifest["resize"] = compare_with_pil(module, held_out, options).to_dict()
         write_labels(list(metadata.labels), folder / LABELS)
-        write_json(folder / PARITY, parity_record(evidence, manifest))
+        write_parity(folder / PARITY, evidence, manifest)
         (folder / CARD).write_text(model_card(out.name, manifest, metadata, evidence.proofs), encoding="utf-8")
         shutil.rmtree(folder / FULL, ignore_errors=True)
-        manifest["files"] = file_hashes(folder)
-        write_json(folder / MANIFEST, manifest)
+        write_record(folder / MANIFEST, replace(manifest, files=file_records(folder)))
     return Bundle.load(out)
 
 
 def _metadata(run: Run, options: ExportOptions) -> Metadata:
-    backbone = None if run.record.backbone is None else BackboneRecord.of(run.record.backbone)
+    backbone = run.record.backbone
     labels = check_labels(run.class_names, run.head.num_classes, str(run.path))
     return Metadata(
         labels=labels,
@@ -190,7 +191,7 @@ def _calibration(run: Run, inputs: RunInputs) -> Calibration:
 
 
 def _classifier(run: Run, calibration: Calibration | None, options: ExportOptions) -> Classifier:
-    backbone = None if options.head_only else backbone_from_record(BackboneRecord.of(run.record.backbone))
+    backbone = None if options.head_only or run.record.backbone is None else backbone_from_record(run.record.backbone)
     head = TemperatureScaled(run.head, calibration.temperature) if calibration else run.head
     return Classifier(head, backbone, options.input_format, resize=options.resize, probabilities=options.probabilities)
 

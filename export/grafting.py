@@ -5,7 +5,6 @@ from pathlib import Path
 
 from ..core.arguments import typed
 from ..core.errors import InputError
-from ..core.records import to_json
 from ..models.backbone import ONNX, load_backbone
 from ..models.backbone_record import BackboneRecord
 from ..models.preprocessing import Preprocessing
@@ -56,16 +55,16 @@ def graft(
     run = head if isinstance(head, Run) else Run.load(head)
     backbone = _backbone(Path(file), run, preprocessing, layer)
     options = ExportOptions(input_format=input_format, opset=opset, data=data, overwrite=overwrite)
-    return export(replace(run, record=replace(run.record, backbone=to_json(backbone))), Path(out), options)
+    return export(replace(run, record=replace(run.record, backbone=backbone)), Path(out), options)
 
 
 def _backbone(
     file: Path, run: Run, preprocessing: str | Path | Preprocessing | None, layer: str | None
 ) -> BackboneRecord:
     """The record of the file as a backbone; export checks that it is the one of the features."""
-    if run.record.backbone is None:
+    known = run.record.backbone
+    if known is None:
         return load_backbone(f"{ONNX}{file}", preprocessing=preprocessing, layer=layer).record()
-    known = BackboneRecord.of(run.record.backbone)
     if known.file is None:
         raise InputError(
             f"{run.path}: its head was trained on features of {known.spec}, not of an ONNX file; extract with "

@@ -14,7 +14,6 @@ from PIL import Image
 from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.warnings import CodedWarning
-from ..models.backbone_record import BackboneRecord
 from ..models.class_names import ClassNames, match_classes
 from ..models.images import flatten
 from ..models.preprocessing import WHITE
@@ -285,8 +284,7 @@ class HeldOutFeatures(HeldOut):
     def _check(self, metadata: Metadata) -> None:
         if not metadata.head_only:
             raise InputError(f"{self.name}: is a feature set, which only heads that were exported alone take")
-        values, expected = self.features.manifest["backbone"], metadata.backbone
-        backbone = None if values is None else BackboneRecord.of(values)
+        backbone, expected = self.features.backbone, metadata.backbone
         found = identity(backbone, self.features.feature_dim)
         recipe = backbone.preprocessing.digest if backbone else ""
         if found != expected or recipe != metadata.preprocessing_sha256:

@@ -1,10 +1,43 @@
 """What a bundle says of the places that it was made from: names and hashes, no path of the machine that made it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.files import sha256_json
+from ..core.records import OPTIONAL
+from ..models.backbone_record import BackboneRecord
+from ..trainer.run_record import FeaturesRecord, RunResults
+
+
+@dataclass(frozen=True)
+class FeaturesOrigin(FeaturesRecord):
+    """What a bundle says of the features, without a path; bundles from before have the path and no hashes.
+
+    Attributes:
+        source_sha256: Hash of what opened the images; ``None`` of imported features.
+        place_sha256: Hash of the folder that they were in.
+    """
+
+    source_sha256: str | None = field(default=None, metadata=OPTIONAL)
+    place_sha256: str | None = field(default=None, metadata=OPTIONAL)
+
+
+class TrainedOn(Protocol):
+    """What a head was trained on: a run's record, or a bundle's manifest."""
+
+    @property
+    def backbone(self) -> BackboneRecord | None:
+        """What made the features."""
+
+    @property
+    def features(self) -> FeaturesRecord:
+        """What the head was fitted to."""
+
+    @property
+    def results(self) -> RunResults:
+        """How good it is."""
 
 
 def portable(value: Any) -> Any:
@@ -20,40 +53,38 @@ def portable(value: Any) -> Any:
     return value
 
 
-def features_origin(record: Mapping[str, Any]) -> dict[str, Any]:
+def features_origin(features: FeaturesRecord) -> FeaturesOrigin:
     """The record of features, of a run or of an older bundle, for a bundle.
 
     Hashes say later whether data lie at the place of the training.
     """
-    if "source_sha256" in record:
-        return dict(record)
-    source = record["source"]
-    hashed = {} if source is None else {"source_sha256": sha256_json(source), "place_sha256": _place(source["source"])}
-    return {**portable(record), **hashed}
+    if isinstance(features, FeaturesOrigin) and features.source_sha256 is not None:
+        return features
+    source, known = features.source, {field: portable(value) for field, value in vars(features).items()}
+    hashes = {} if source is None else {"source_sha256": sha256_json(source), "place_sha256": _place(source["source"])}
+    return FeaturesOrigin(**known | hashes)
 
 
-def is_source(found: Mapping[str, Any], features: Mapping[str, Any]) -> bool:
+def is_source(found: Mapping[str, Any], features: FeaturesRecord) -> bool:
     """Whether images were opened as those of the training were.
 
     Args:
         found: The arguments that opened them.
         features: The record of the features, of a run or of a bundle.
     """
-    if "source_sha256" in features:
-        return bool(sha256_json(dict(found)) == features["source_sha256"])
-    return bool(found == features["source"])
+    return features.source is not None and sha256_json(dict(found)) == features_origin(features).source_sha256
 
 
-def path_inside(path: Path, features: Mapping[str, Any]) -> tuple[str, ...] | None:
+def path_inside(path: Path, features: FeaturesRecord) -> tuple[str, ...] | None:
     """The parts of an absolute path below the folder that the images of the training were in; ``None`` elsewhere.
 
     Args:
         path: An absolute path.
         features: See `is_source`.
     """
-    if features["source"] is None:
+    if features.source is None:
         return None
-    place = features.get("place_sha256") or _place(features["source"]["source"])
+    place = features_origin(features).place_sha256
     for folder in (path, *path.parents):
         if _place(str(folder)) == place:
             return path.relative_to(folder).parts

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from dataclasses import dataclass
 
 import torch
 from scipy.optimize import minimize_scalar
@@ -11,39 +10,10 @@ from torch import Tensor
 from ..metrics.calibration import reliability
 from ..models.heads import Head
 from ..trainer.features.feature_set import FeatureSet
+from .bundle.manifest import Calibration, Confidence
 
 SPLITS = ("val", "test")
 LARGEST = 100.0
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """How a head's probabilities fit the labels of a split.
-
-    Attributes:
-        n: Rows.
-        nll: Mean negative log-likelihood of the labels, in nats.
-        ece: Expected calibration error, in 0..1, over 15 bins of equal width.
-    """
-
-    n: int
-    nll: float
-    ece: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """A temperature, and what it changes. The order of the classes stays.
-
-    Attributes:
-        temperature: What the logits are divided by; 1 where validation has no best one.
-        before: By split (``val``, on which it was fitted, and ``test``), with the logits as they were.
-        after: The same with the logits divided.
-    """
-
-    temperature: float
-    before: dict[str, Confidence]
-    after: dict[str, Confidence]
 
 
 class TemperatureScaled(Head):

@@ -1,26 +1,24 @@
 """What a head was trained on, wherever it lies now, and which part of it was held out."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
-from ..models.backbone_record import BackboneRecord
 from .held_out import HeldOutFeatures, HeldOutImages
-from .origin import is_source
+from .origin import TrainedOn, is_source
 
 if TYPE_CHECKING:
     from ..trainer.features.feature_set import FeatureSet
     from ..trainer.features.images.image_set import ImageSet
 
 
-def held_out_images(data: str | Path | None, origin: Mapping[str, Any]) -> HeldOutImages:
+def held_out_images(data: str | Path | None, origin: TrainedOn) -> HeldOutImages:
     """Open held-out images.
 
     Args:
         data: A folder of class folders, all of which are held out; or a source with a test split; or the source of
             the training, wherever it is now, whose held-out part is taken. ``None`` means the latter where it was.
-        origin: The run's record, or the bundle's manifest: ``features``, ``backbone`` and ``results``.
+        origin: The run's record, or the bundle's manifest.
 
     Raises:
         InputError: No such images any more, or none of them held out.
@@ -38,7 +36,7 @@ def held_out_images(data: str | Path | None, origin: Mapping[str, Any]) -> HeldO
     return found
 
 
-def training_images(split: str, data: str | Path | None, origin: Mapping[str, Any]) -> HeldOutImages:
+def training_images(split: str, data: str | Path | None, origin: TrainedOn) -> HeldOutImages:
     """Open the images of one split of what a head was trained on: where they were, or at ``data``.
 
     Args:
@@ -74,7 +72,7 @@ def held_out_features(data: "str | Path | FeatureSet", split: str = "test") -> H
     return found
 
 
-def same_source(data: str | Path, origin: Mapping[str, Any], **columns: Any) -> "ImageSet | None":
+def same_source(data: str | Path, origin: TrainedOn, **columns: Any) -> "ImageSet | None":
     """The images at ``data`` where they are the source of the training: there, or with the same contents.
 
     Args:
@@ -85,8 +83,8 @@ def same_source(data: str | Path, origin: Mapping[str, Any], **columns: Any) -> 
     from ..trainer.features.extraction.request import request_parts, same_images
     from ..trainer.features.images.image_set import open_images
 
-    features = origin["features"]
-    together = (features["source"] or {}).get("together", False)
+    features, test = origin.features, origin.results.test
+    together = (features.source or {}).get("together", False)
     try:
         images = open_images(data, **columns, together=together is not False)
     except InputError:
@@ -94,17 +92,15 @@ def same_source(data: str | Path, origin: Mapping[str, Any], **columns: Any) -> 
     found = images.moved(together) if together is not False else images
     if is_source(found.source, features):
         return found
-    if len(found.split("test")) < (origin["results"]["test"] or {"n": 0})["n"]:
+    if origin.backbone is None or len(found.split("test")) < (0 if test is None else test.n):
         return None  # spares hashing the images
-    parts = request_parts(
-        BackboneRecord.of(origin["backbone"]), images.fingerprint, images.split_rule, features["dtype"]
-    )
-    return found if same_images(parts, features["fingerprint"]) else None
+    parts = request_parts(origin.backbone, images.fingerprint, images.split_rule, features.dtype)
+    return found if same_images(parts, features.fingerprint) else None
 
 
-def _training_images(origin: Mapping[str, Any]) -> "ImageSet":
+def _training_images(origin: TrainedOn) -> "ImageSet":
     """The images of the training where they were."""
-    source = origin["features"]["source"]
+    source = origin.features.source
     if source is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
     from ..trainer.features.images.image_set import reopen

@@ -113,31 +113,31 @@ def show_run(run: "Run") -> None:
 def show_bundle(bundle: "Bundle") -> None:
     """The files of a bundle and how each compares with the Python module."""
     table = Table("file", "MB", "inputs", "largest difference", "top-1 equal", "top-5 sets equal", "flips")
-    for name, report in bundle.manifest["parity"].items():
-        size = bundle.manifest["files"][name]["bytes"] / 1e6
+    for name, report in bundle.manifest.parity.items():
+        size = bundle.manifest.files[name].bytes / 1e6
         table.add_row(
             name,
             f"{size:.1f}",
-            f"{report['n']:,}",
-            f"{report['max_abs_difference']:.1e}",
-            percent(report["top1_equal"]),
-            percent(report["topk_equal"]),
-            str(report["flips"]),
+            f"{report.n:,}",
+            f"{report.max_abs_difference:.1e}",
+            percent(report.top1_equal),
+            percent(report.topk_equal),
+            str(report.flips),
         )
     console.print(f"[bold]{escape(str(bundle.path))}[/]")
     console.print(table)
-    if precision := bundle.manifest["precision"]:
-        for kind, side in ((precision["precision"], precision["lower"]), ("fp32", precision["full"])):
+    if precision := bundle.manifest.precision:
+        for kind, side in ((precision.precision, precision.lower), ("fp32", precision.full)):
             console.print(
-                f"{kind} on {side['top1']['n']:,} validation inputs: top-1 {percent(side['top1']['value'])}, "
-                f"{side['images_per_second']:,.0f} a second"
+                f"{kind} on {side.top1.n:,} validation inputs: top-1 {percent(side.top1.value)}, "
+                f"{side.images_per_second:,.0f} a second"
             )
-        console.print(escape(precision["power"]))
-    if calibration := bundle.manifest["calibration"]:
-        before, after = calibration["before"]["test"], calibration["after"]["test"]
+        console.print(escape(precision.power))
+    if calibration := bundle.manifest.calibration:
+        before, after = calibration.before["test"], calibration.after["test"]
         console.print(
-            f"temperature {calibration['temperature']:.3g}: held-out ECE {percent(before['ece'])} -> "
-            f"{percent(after['ece'])}, NLL {before['nll']:.3f} -> {after['nll']:.3f}"
+            f"temperature {calibration.temperature:.3g}: held-out ECE {percent(before.ece)} -> "
+            f"{percent(after.ece)}, NLL {before.nll:.3f} -> {after.nll:.3f}"
         )
 
 

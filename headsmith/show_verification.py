@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from .core.printable import printable
+from .core.records import to_json
 from .core.terminal import escape
 from .show import console, show_json
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def show_verification(found: "Verification", as_json: bool) -> None:
     """Each file's comparison with its answers at the export, and versions that are others now."""
     if as_json:
-        show_json(found.to_dict())
+        show_json(to_json(found))
         return
     table = Table("file", "provider", "inputs", "largest difference", "allowed", "flips", "")
     for name, report in found.files.items():

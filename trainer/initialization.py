@@ -1,13 +1,14 @@
 """What a head starts from: nothing, its backbone's own classifier, or a saved head."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from ..core.errors import InputError, near
 from ..core.printable import shown
+from ..models.backbone_record import BackboneRecord
 from ..models.class_names import find_classes, match_classes
 from ..models.heads import Head, Linear, build_head
 from .config import TrainConfig
@@ -53,7 +54,7 @@ class Initialization(NamedTuple):
 
 
 def initialized_head(
-    config: TrainConfig, feature_dim: int, class_names: Sequence[str], backbone: Mapping[str, Any] | None
+    config: TrainConfig, feature_dim: int, class_names: Sequence[str], backbone: BackboneRecord | None
 ) -> Initialization:
     """Build the head of a run as it is before the first step.
 
@@ -90,17 +91,16 @@ def initialized_head(
 
 
 def _from_backbone(
-    head: Head, start: str, class_names: Sequence[str], backbone: Mapping[str, Any] | None
+    head: Head, start: str, class_names: Sequence[str], backbone: BackboneRecord | None
 ) -> Initialization:
     if backbone is None:
         raise InputError(
             f"--start: {start} found, but the feature set does not say which backbone it is from; use zeros"
         )
     from ..models.backbone import backbone_from_record
-    from ..models.backbone_record import BackboneRecord
     from ..models.pretrained import backbone_classifier
 
-    own = backbone_classifier(backbone_from_record(BackboneRecord.of(backbone)))
+    own = backbone_classifier(backbone_from_record(backbone))
     found = _by_name(class_names, own) if start == BACKBONE else _in_order(class_names, own)
     weight, bias = own.weight.new_zeros(len(found), own.weight.shape[1]), own.bias.new_zeros(len(found))
     rows = [row for row, output in enumerate(found) if output is not None]
@@ -108,7 +108,7 @@ def _from_backbone(
     weight[rows], bias[rows] = own.weight[outputs], own.bias[outputs]
     head.start_from(weight, bias)
     unmatched = [name for name, output in zip(class_names, found, strict=True) if output is None]
-    return Initialization(head, InitializationRecord(start, backbone["spec"], unmatched))
+    return Initialization(head, InitializationRecord(start, backbone.spec, unmatched))
 
 
 def _in_order(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
@@ -137,7 +137,7 @@ def _by_name(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
     return found
 
 
-def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: Mapping[str, Any] | None) -> Initialization:
+def _from_run(head: Head, path: Path, class_names: Sequence[str], backbone: BackboneRecord | None) -> Initialization:
     run = Run.load(path.parent if path.name == HEAD else _run_folder(path))
     _check_backbone(run, head.in_features, backbone)
     if sorted(run.class_names) != sorted(class_names):
@@ -158,14 +158,14 @@ def _run_folder(path: Path) -> Path:
     return path
 
 
-def _check_backbone(run: Run, feature_dim: int, backbone: Mapping[str, Any] | None) -> None:
+def _check_backbone(run: Run, feature_dim: int, backbone: BackboneRecord | None) -> None:
     theirs, ours = run.record.backbone, backbone
     if run.head.in_features != feature_dim:
         raise InputError(
             f"--start: {run.path}: its head takes {run.head.in_features} features, the feature set has {feature_dim}"
         )
     for key in ("weights_sha256", "tap"):
-        mine, other = (None if record is None else record.get(key) for record in (ours, theirs))
+        mine, other = (getattr(record, key, None) for record in (ours, theirs))
         if mine != other:
             raise InputError(
                 f"--start: {run.path}: its head was trained on features of {_backbone_name(theirs)}, the feature set "
@@ -173,10 +173,10 @@ def _check_backbone(run: Run, feature_dim: int, backbone: Mapping[str, Any] | No
             )
 
 
-def _backbone_name(record: Mapping[str, Any] | None) -> str:
+def _backbone_name(record: BackboneRecord | None) -> str:
     if record is None:
         return "an unknown backbone"
-    return f"{record['spec']} {str(record['weights_sha256'])[:12]}"
+    return f"{record.spec} {record.weights_sha256[:12]}"
 
 
 def _difference(theirs: Sequence[str], ours: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from ..core.field_hashes import changed_fields, field_hashes
 from ..core.records import read_values, to_json, write_record
 from ..core.structure import structured
 from ..core.warnings import CodedWarning, of_texts
+from ..models.backbone_record import BackboneRecord, upgraded_backbone
 from .scores import SplitScores
 
 RECORD = "run.json"
@@ -99,7 +100,7 @@ class RunRecord:
     class_names: list[str]
     loss: dict[str, bool | int | float | str | list[float] | None]
     initialization: InitializationRecord
-    backbone: dict[str, Any] | None
+    backbone: BackboneRecord | None
     features: FeaturesRecord
     results: RunResults
     warnings: list[CodedWarning]
@@ -147,6 +148,7 @@ def upgraded_initialization(value: Any) -> Any:
 
 def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
     """The values of an older record as this version writes them."""
+    values = values | {"backbone": upgraded_backbone(values.get("backbone"))}
     if "initialization" in values:
         return values
     new = {"loss": {}} | values

@@ -78,7 +78,7 @@ def train(
         chosen = _settings(preset, read, settings)
         resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
         initialization = initialized_head(
-            chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest["backbone"]
+            chosen, feature_set.feature_dim, feature_set.class_names, feature_set.backbone
         )
         processes = Processes.joined(chosen.device)
     out = Path(out)
@@ -209,7 +209,7 @@ def _record(feature_set: FeatureSet, fitted: Fitted, processes: int, folder: Pat
         class_names=feature_set.class_names,
         loss=criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
         initialization=fitted.initialization,
-        backbone=manifest["backbone"],
+        backbone=feature_set.backbone,
         features=FeaturesRecord(
             path=str(feature_set.path),
             fingerprint=feature_set.fingerprint,

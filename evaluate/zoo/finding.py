@@ -10,8 +10,9 @@ import onnx_ir as ir
 
 from ...core.errors import InputError
 from ...core.files import regular_file, sha256_file, sha256_json
-from ...export.bundle.bundle import MANIFEST, Bundle
+from ...export.bundle.bundle import Bundle
 from ...export.bundle.hub import HUB
+from ...export.bundle.manifest import MANIFEST
 from ...export.formats.formats import open_model
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
@@ -91,7 +92,7 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     if row.source.startswith(HUB) or (path / MANIFEST).is_file():
         bundle = Bundle.load(row.source if row.source.startswith(HUB) else path)
         found = _file(row, bundle.path / next(iter(bundle.model_files.values())), said)
-        return replace(found, parameters=bundle.manifest["parameters"], bundle=bundle)
+        return replace(found, parameters=bundle.manifest.parameters, bundle=bundle)
     return _file(row, path, said)
 
 

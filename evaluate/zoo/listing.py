@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ...core.errors import InputError, near
-from ...export.bundle.bundle import MANIFEST
 from ...export.bundle.hub import HUB
+from ...export.bundle.manifest import MANIFEST
 from ...export.formats.registry import FORMATS
 from .manifest import KNOWN, SHIPPED, Row, read_manifest
 

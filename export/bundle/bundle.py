@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.files import read_json, sha256_file
+from ...core.files import sha256_file
 from ...models.preprocessing import Preprocessing
 from ..formats.formats import open_model
 from ..formats.registry import FORMATS
@@ -15,11 +15,9 @@ from ..labels import check_labels
 from ..options import FEATURES
 from ..runtime import Model
 from .hub import local_folder
-from .manifest_shape import check_manifest
+from .manifest import MANIFEST, Manifest, read_manifest
 
-FORMAT = "headsmith.bundle"
-FORMAT_VERSION = 1
-MANIFEST, LABELS, CARD, PARITY = "manifest.json", "labels.txt", "README.md", "parity.json"
+LABELS, CARD, PARITY = "labels.txt", "README.md", "parity.json"
 
 
 @dataclass(frozen=True)
@@ -33,29 +31,29 @@ class Bundle:
     """
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     source: str
 
     @property
     def class_names(self) -> list[str]:
         """The labels, in the order of the logits."""
-        return list(self.manifest["labels"])
+        return list(self.manifest.labels)
 
-    @cached_property
+    @property
     def preprocessing(self) -> Preprocessing:
         """What stands before the files (resize, crop) and inside them (scale, mean, std).
 
         Raises:
             InputError: The files take features of a backbone that nobody knows.
         """
-        if self.manifest["preprocessing"] is None:
+        if self.manifest.preprocessing is None:
             raise InputError(f"{self.path}: takes features whose backbone is not known, it cannot take images")
-        return Preprocessing.from_dict(self.manifest["preprocessing"])
+        return self.manifest.preprocessing
 
     @property
     def head_only(self) -> bool:
         """Whether the files take features instead of pixels."""
-        return bool(self.manifest["input"]["format"] == FEATURES)
+        return self.manifest.input.format == FEATURES
 
     @cached_property
     def model_files(self) -> dict[str, str]:
@@ -63,7 +61,7 @@ class Bundle:
         return {
             format: name
             for format, known in FORMATS.items()
-            for name in self.manifest["files"]
+            for name in self.manifest.files
             if fnmatchcase(name, known.file)
         }
 
@@ -81,14 +79,7 @@ class Bundle:
         path = local_folder(str(source))
         if not path.is_dir():
             raise InputError(f"{path}: no such bundle; `headsmith export` makes one")
-        manifest = read_json(path / MANIFEST)
-        if (manifest.get("format"), manifest.get("format_version")) != (FORMAT, FORMAT_VERSION):
-            raise InputError(
-                f"{path / MANIFEST}: format {manifest.get('format')!r} {manifest.get('format_version')!r}, expected "
-                f"{FORMAT!r} {FORMAT_VERSION}; export it again"
-            )
-        check_manifest(manifest, str(path / MANIFEST))
-        bundle = cls(path, manifest, str(source))
+        bundle = cls(path, read_manifest(path / MANIFEST), str(source))
         bundle._check_files()
         bundle._check_labels()
         return bundle
@@ -107,9 +98,9 @@ class Bundle:
         model = open_model(self.path / self.model_files[format], provider=provider, threads=threads)
         own, stated = model.metadata, self.manifest
         for what, found, expected in (
-            ("labels", list(own.labels), stated["labels"]),
-            ("preprocessing", own.preprocessing_sha256, stated["preprocessing_sha256"]),
-            ("input", (own.input_format, own.resize), (stated["input"]["format"], stated["input"]["resize"])),
+            ("labels", own.labels, stated.labels),
+            ("preprocessing", own.preprocessing_sha256, stated.preprocessing_sha256),
+            ("input", (own.input_format, own.resize), (stated.input.format, stated.input.resize)),
         ):
             if found != expected:
                 raise DamagedFileError(f"{model.path}: says other {what} than {MANIFEST}; export it again")
@@ -119,28 +110,31 @@ class Bundle:
         where, models = self.path / MANIFEST, self.model_files.values()
         if not models:
             raise DamagedFileError(f"{where}: `files` lists no model file; export it again")
-        for key, names in (("files", (LABELS, CARD)), ("parity", models)):
-            missing = [name for name in names if name not in self.manifest[key]]
+        for key, names, found in (
+            ("files", (LABELS, CARD), self.manifest.files.keys()),
+            ("parity", models, self.manifest.parity.keys()),
+        ):
+            missing = [name for name in names if name not in found]
             if missing:
                 raise DamagedFileError(f"{where}: `{key}` says nothing of {missing[0]}; export it again")
-        for name, expected in self.manifest["files"].items():
+        for name, expected in self.manifest.files.items():
             file = self.path / name
             if not file.is_file():
                 raise DamagedFileError(f"{file}: missing, but {MANIFEST} lists it; export it again")
             size = file.stat().st_size
-            if size != expected["bytes"]:
+            if size != expected.bytes:
                 raise DamagedFileError(
-                    f"{file}: {size} bytes, {MANIFEST} says {expected['bytes']}: truncated or from another bundle; "
+                    f"{file}: {size} bytes, {MANIFEST} says {expected.bytes}: truncated or from another bundle; "
                     "export it again"
                 )
-            if sha256_file(file) != expected["sha256"]:
+            if sha256_file(file) != expected.sha256:
                 raise DamagedFileError(
                     f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
                     "export it again"
                 )
 
     def _check_labels(self) -> None:
-        check_labels(self.class_names, self.manifest["head"]["num_classes"], str(self.path / MANIFEST))
+        check_labels(self.class_names, self.manifest.head.num_classes, str(self.path / MANIFEST))
         listed = read_labels(self.path / LABELS)
         if listed == self.class_names:
             return

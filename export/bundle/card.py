@@ -1,15 +1,16 @@
 """The model card of a bundle: what it is, how accurate its files were measured to be, and how to run it."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ...models.images import MOST_ASPECT
 from ...models.preprocessing import Preprocessing
+from ...trainer.scores import SplitScores
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
 from ..metadata import Metadata
 from ..parity.proof import Proof
 from .card_precision import calibration_section, precision_section
+from .manifest import Manifest, ResizeParity
 
 PIXELS = {
     "float-nchw": ("float32 `(N, 3, {0}, {1})`", "dtype=np.float32).transpose(2, 0, 1)[None]"),
@@ -56,32 +57,32 @@ for row in range(len(features)):
     print([(labels[index], float(score)) for index, score in zip(indices[row], scores[row])])"""
 
 
-def model_card(name: str, manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+def model_card(name: str, manifest: Manifest, metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
     """The card as Markdown. No class name stands in it, so that none can break it."""
     parts = (
         _what(name, manifest, metadata),
         _accuracy(manifest, proofs),
         _usage(manifest, metadata, proofs),
-        *([precision_section(manifest["precision"])] if manifest["precision"] else []),
-        *([calibration_section(manifest["calibration"])] if manifest["calibration"] else []),
+        *([precision_section(manifest.precision)] if manifest.precision else []),
+        *([calibration_section(manifest.calibration)] if manifest.calibration else []),
         _parity(proofs),
-        *([_resize(manifest["resize"])] if "resize" in manifest else []),
+        *([_resize(manifest.resize)] if manifest.resize else []),
         _origin(manifest, metadata),
     )
     return "\n\n".join(parts) + "\n"
 
 
-def _what(name: str, manifest: Mapping[str, Any], metadata: Metadata) -> str:
-    head, loss = manifest["head"], manifest["training"]["loss"]
-    classes = f"with {head['num_classes']} classes"
+def _what(name: str, manifest: Manifest, metadata: Metadata) -> str:
+    head = manifest.head
+    classes = f"with {head.num_classes} classes"
     what = (
         f"A classification head {classes} that takes features, not images: those of {_backbone(metadata)}; this"
         if metadata.head_only
         else f"An image classifier {classes}, RGB images through {_backbone(metadata)}; its"
     )
     return (
-        f"# {name}\n\n{what} {head['kind']} head was trained with the "
-        f"`{loss}` loss by headsmith {metadata.version}.\n\n"
+        f"# {name}\n\n{what} {head.kind} head was trained with the "
+        f"`{manifest.training['loss']}` loss by headsmith {metadata.version}.\n\n"
         "- `labels.txt`: the class names, one a line, in the order of the logits\n"
         "- `manifest.json`: preprocessing, origin, settings, versions and the hash of every file\n"
         "- `parity.json`: every comparison of the files with the Python module"
@@ -93,13 +94,13 @@ def _backbone(metadata: Metadata) -> str:
     return f"a frozen `{spec}` backbone" if spec else "a backbone that was not named (the features were imported)"
 
 
-def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
+def _accuracy(manifest: Manifest, proofs: Mapping[str, Proof]) -> str:
     rows = [
         f"| `{file}` | {proof.settings.runtime} | {proof.top1.n} | {proof.top1.percent()} | "
         f"{proof.top5.percent() if proof.top5 else 'not applicable'} |"
         for file, proof in proofs.items()
     ]
-    unreadable = len(manifest["held_out"]["unreadable"])
+    unreadable = len(manifest.held_out.unreadable)
     left_out = f" {unreadable} unreadable inputs were left out." if unreadable else ""
     return (
         "## Accuracy\n\nMeasured on the files themselves, on held-out inputs, with 95 % Wilson intervals."
@@ -107,12 +108,12 @@ def _accuracy(manifest: Mapping[str, Any], proofs: Mapping[str, Proof]) -> str:
     )
 
 
-def _usage(manifest: Mapping[str, Any], metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
+def _usage(manifest: Manifest, metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
     outputs = (
         "Outputs: `logits` float32 `(N, C)`; `topk_scores` float32 `(N, k)`, softmax probabilities of the best "
         "k = min(5, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
     )
-    if "probabilities" in manifest["outputs"]:
+    if "probabilities" in manifest.outputs:
         outputs += " `probabilities` float32 `(N, C)`: the softmax of the logits."
     notes = [DEPRECATION] if "model.ts" in proofs else []
     notes += [TIMM] if "model.safetensors" in proofs else []
@@ -218,17 +219,17 @@ def _parity(proofs: Mapping[str, Proof]) -> str:
     )
 
 
-def _resize(found: Mapping[str, Any]) -> str:
+def _resize(found: ResizeParity) -> str:
     return (
         "## Resize inside the file\n\nThe head was trained behind PIL's resize, which rounds to whole pixels; that of "
-        f"the file does not. On the {found['n']} held-out images a pixel differs by "
-        f"{found['mean_pixel_difference']:.2f} of 255 on average and by {found['largest_pixel_difference']:.1f} at "
-        f"most, a logit by {found['max_abs_difference']:.2e} at most; {found['equal_top1']} images have the same best "
-        f"class, {found['equal_topk']} the same top-{found['k']} set."
+        f"the file does not. On the {found.n} held-out images a pixel differs by "
+        f"{found.mean_pixel_difference:.2f} of 255 on average and by {found.largest_pixel_difference:.1f} at "
+        f"most, a logit by {found.max_abs_difference:.2e} at most; {found.equal_top1} images have the same best "
+        f"class, {found.equal_topk} the same top-{found.k} set."
     )
 
 
-def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
+def _origin(manifest: Manifest, metadata: Metadata) -> str:
     weights = metadata.backbone.weights_sha256
     backbone = (
         f"- backbone weights: sha256 `{weights}`\n- preprocessing: sha256 `{metadata.preprocessing_sha256}`\n"
@@ -238,13 +239,13 @@ def _origin(manifest: Mapping[str, Any], metadata: Metadata) -> str:
     return (
         f"## Origin\n\n{backbone}"
         f"- labels: sha256 `{metadata.labels_sha256}`\n"
-        f"- feature set: `{metadata.feature_set}`{_trained(manifest['results']['test'])}"
+        f"- feature set: `{metadata.feature_set}`{_trained(manifest.results.test)}"
     )
 
 
-def _trained(test: Mapping[str, Any] | None) -> str:
-    """What training said of the head; nothing without a test split, which older runs have as an empty object."""
-    if not test:
+def _trained(test: SplitScores | None) -> str:
+    """What training said of the head; nothing without a test split."""
+    if test is None:
         return ""
-    top5 = "" if test["top5"] is None else f", top-5 {100 * test['top5']:.2f} %"
-    return f"\n- the head on the cached test features, when trained: top-1 {100 * test['top1']:.2f} %{top5}"
+    top5 = "" if test.top5 is None else f", top-5 {100 * test.top5:.2f} %"
+    return f"\n- the head on the cached test features, when trained: top-1 {100 * test.top1:.2f} %{top5}"

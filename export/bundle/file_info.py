@@ -9,7 +9,8 @@ from ...core.errors import InputError
 from ...core.files import sha256_file
 from ...core.json_text import parse_json
 from ..formats.formats import open_model
-from .bundle import MANIFEST, Bundle
+from .bundle import Bundle
+from .manifest import MANIFEST
 
 if TYPE_CHECKING:
     from .graph_info import GraphInfo

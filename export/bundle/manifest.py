@@ -1,137 +1,321 @@
-"""What a bundle records of itself: ``manifest.json`` and ``parity.json``."""
+"""What a bundle says of itself: ``manifest.json``."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from ...core.environment import versions
-from ...core.field_hashes import field_hashes
-from ...core.files import sha256_file
-from ...core.records import to_json
-from ...trainer.run import Run
-from ..held_out import HeldOut
-from ..origin import features_origin, portable
-from ..parity.module import PythonModule
-from ..parity.proof import Proof
-from ..parity.stated import input_shape
-from ..precision.gates import GateReport
-from ..temperature import Calibration
-from .bundle import FORMAT, FORMAT_VERSION
-from .recorded import FIELD, UNHASHED
+from ...core.errors import InputError
+from ...core.files import read_json
+from ...core.records import OPTIONAL
+from ...core.structure import structured
+from ...metrics.proportions import Share
+from ...models.backbone_record import BackboneRecord, upgraded_backbone
+from ...models.preprocessing import Preprocessing, upgraded_recipe
+from ...models.runtime_settings import RuntimeSettings
+from ...trainer.run_record import RunResults
+from ..held_out import Unreadable
+from ..origin import FeaturesOrigin
+from ..parity.report import ParityReport
+
+FORMAT, FORMAT_VERSION = "headsmith.bundle", 1
+MANIFEST = "manifest.json"
+AGAIN = "export it again"
+Setting = bool | int | float | str | list[float] | None
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What was measured of an export.
+class InputRecord:
+    """What the files take.
 
     Attributes:
-        proofs: By file, those that stay in the bundle.
-        replaced: The same of a float32 file whose place a lower precision took.
+        name: The input's name.
+        format: See `Metadata.input_format`.
+        dtype: Of its elements.
+        shape: Its axes, free ones by name.
+        resize: Whether resize and crop are inside the files.
+    """
+
+    name: str
+    format: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    resize: bool
+
+
+@dataclass(frozen=True)
+class HeadRecord:
+    """The head that was trained.
+
+    Attributes:
+        kind: Its kind.
+        options: What it was built with.
+        in_features: D.
+        num_classes: C.
+        sha256: Of its file in the run.
+    """
+
+    kind: str
+    options: dict[str, Setting]
+    in_features: int
+    num_classes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ProofInputs:
+    """The inputs of the proof.
+
+    Attributes:
+        fingerprint: SHA-256 over classes, ids, labels and contents.
+        n: How many were read.
+        unreadable: Those that were left out.
+    """
+
+    fingerprint: str
+    n: int
+    unreadable: tuple[Unreadable, ...]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The accuracy of a file's own logits; ``top5`` is ``None`` where there are fewer than five classes."""
+
+    top1: Share
+    top5: Share | None
+
+
+@dataclass(frozen=True)
+class ParitySummary:
+    """A `ParityReport` without the list of flips, counts as shares.
+
+    Attributes:
+        n: Inputs compared.
+        k: Size of the compared top-k set.
+        exact: Whether the file computes what the Python module does.
+        tolerance: In logits: a flip on a margin up to this is excused.
+        max_abs_difference: Largest absolute difference of a logit.
+        mean_abs_difference: Mean absolute difference of the logits.
+        top1_equal: Share of the inputs with the same best class.
+        topk_equal: Share of the inputs with the same set of k best classes.
+        flips: Inputs with a flip of any kind.
+        flips_different: Flips that are neither ties nor within tolerance.
+        passed: Whether the file may be deployed.
+        allowed_difference: The largest difference of a logit that passes; ``None`` in the first bundles.
+        share: The same as a share of the largest logit; ``None`` where somebody asked for a tolerance.
+    """
+
+    n: int
+    k: int
+    exact: bool
+    tolerance: float
+    max_abs_difference: float
+    mean_abs_difference: float
+    top1_equal: float
+    topk_equal: float
+    flips: int
+    flips_different: int
+    passed: bool
+    allowed_difference: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A file on the validation inputs.
+
+    Attributes:
+        top1: Accuracy of its logits.
+        top5: The same for the five best; ``None`` with fewer than five classes.
+        images_per_second: Through the runtime; decoding and layout are not counted.
+    """
+
+    top1: Share
+    top5: Share | None
+    images_per_second: float
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """McNemar's exact test of the float32 file, the first, and a lower one; see `paired_counts`."""
+
+    only_first: int
+    only_second: int
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionRecord:
+    """A file in lower precision beside the float32 file: the figures of a `GateReport`, without the list of flips."""
+
+    precision: str
+    data: str
+    full: Measured
+    lower: Measured
+    tests: dict[str, PairedCounts]
+    agreement: ParitySummary
+    most_predicted: str
+    most_predicted_share: float
+    settings: RuntimeSettings
+    max_drop: float
+    top1_drop: float
+    top5_drop: float | None
+    flips: int
+    passed: bool
+    one_input: float
+    smallest_drop: float | None
+    power: str
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How a head's probabilities fit the labels of a split.
+
+    Attributes:
+        n: Rows.
+        nll: Mean negative log-likelihood of the labels, in nats.
+        ece: Expected calibration error, in 0..1, over 15 bins of equal width.
+    """
+
+    n: int
+    nll: float
+    ece: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A temperature, and what it changes. The order of the classes stays.
+
+    Attributes:
+        temperature: What the logits are divided by; 1 where validation has no best one.
+        before: By split (``val``, on which it was fitted, and ``test``), with the logits as they were.
+        after: The same with the logits divided.
+    """
+
+    temperature: float
+    before: dict[str, Confidence]
+    after: dict[str, Confidence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResizeParity(ParityReport):
+    """How near resize and crop inside the files come to PIL's, which are the reference; flips excuse nothing.
+
+    Attributes:
+        largest_pixel_difference: Of 255. PIL rounds to whole pixels, the graph does not.
+        mean_pixel_difference: Mean absolute difference of a pixel.
+    """
+
+    largest_pixel_difference: float
+    mean_pixel_difference: float
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A file of a bundle: its hash and its size."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A bundle, as ``manifest.json`` holds it.
+
+    Attributes:
+        format: ``headsmith.bundle``.
+        format_version: 1.
+        labels: C class names, in the order of the logits.
+        labels_sha256: See `Metadata.labels_sha256`.
+        preprocessing: See `Metadata.preprocessing`.
+        preprocessing_sha256: See `Metadata.preprocessing_sha256`.
+        input: What the files take.
+        outputs: The names of what they answer, in order.
+        k: How many classes they name by themselves.
+        parameters: How many weights the classifier has.
+        backbone: What made the features; ``None`` where nobody said it.
+        head: The head that was trained.
+        training: The settings of the training, by name.
+        results: How good the head is on cached features.
+        features: What the head was fitted to.
         held_out: The inputs of the proof.
-        cached: The largest difference of the backbone's features from the cached ones, as a share; ``None`` where they
-            were not compared.
-        gate: What a lower precision costs.
-        calibration: The temperature in the weights.
+        accuracy: Of each model file.
+        parity: Of each model file, with the Python module.
+        precision: What a lower precision costs, where one was asked for.
+        calibration: The temperature in the weights, where one was asked for.
+        resize: How near a resize inside the files comes to PIL's.
+        versions: Of headsmith, Python and the packages that exported.
+        created: When, in UTC (ISO 8601).
+        files: Every other file of the bundle, by its name relative to the folder.
     """
 
-    proofs: Mapping[str, Proof]
-    replaced: Mapping[str, Proof]
-    held_out: HeldOut
-    cached: float | None
-    gate: GateReport | None
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    labels: tuple[str, ...]
+    labels_sha256: str
+    preprocessing: Preprocessing | None
+    preprocessing_sha256: str
+    input: InputRecord
+    outputs: tuple[str, ...]
+    k: int
+    parameters: int
+    backbone: BackboneRecord | None
+    head: HeadRecord
+    training: dict[str, Setting]
+    results: RunResults
+    features: FeaturesOrigin
+    held_out: ProofInputs
+    accuracy: dict[str, Accuracy]
+    parity: dict[str, ParitySummary]
+    precision: PrecisionRecord | None
     calibration: Calibration | None
+    resize: ResizeParity | None = field(default=None, metadata=OPTIONAL)
+    versions: dict[str, str]
+    created: str
+    files: dict[str, FileRecord]
+
+    def __post_init__(self) -> None:
+        """Refuse files outside of the folder, and a recipe that is not that of its hash."""
+        for name in self.files:
+            if not _is_inside(name):
+                raise ValueError(f"files: found {name!r}, expected files inside the bundle's folder; do not use it")
+        if self.preprocessing_sha256 != ("" if self.preprocessing is None else self.preprocessing.digest):
+            raise ValueError("preprocessing: is not what preprocessing_sha256 was taken of: edited by hand?")
 
 
-def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> dict[str, Any]:
-    """What ``manifest.json`` holds, less the hashes of the files.
+def read_manifest(path: Path) -> Manifest:
+    """Read a bundle's manifest, of this version or an older one.
 
-    Args:
-        run: What was exported.
-        written: What was written, and what the files say of themselves.
-        evidence: What was measured.
+    Raises:
+        InputError: No such file, or one of another format.
+        DamagedFileError: A field is missing, unknown, of another kind, or contradicts its own hash; or a file lies
+            outside of the bundle's folder.
     """
-    classifier, metadata = written
-    held_out, gate, calibration = evidence.held_out, evidence.gate, evidence.calibration
-    backbone = classifier.backbone
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "labels": list(metadata.labels),
-        "labels_sha256": metadata.labels_sha256,
-        "preprocessing": metadata.preprocessing and metadata.preprocessing.to_dict(),
-        "preprocessing_sha256": metadata.preprocessing_sha256,
-        "input": {
-            "name": metadata.input_name,
-            "format": metadata.input_format,
-            "dtype": str(classifier.example_dtype).removeprefix("torch."),
-            "shape": input_shape(metadata, classifier.example_shape),
-            "resize": metadata.resize,
-        },
-        "outputs": classifier.outputs,
-        "k": classifier.k,
-        "parameters": sum(parameter.numel() for parameter in classifier.head.parameters())
-        + (0 if backbone is None else backbone.parameter_count),
-        "backbone": portable(run.record.backbone),
-        "head": {
-            "kind": run.head.kind,
-            "options": run.head.options,
-            "in_features": run.head.in_features,
-            "num_classes": run.head.num_classes,
-            "sha256": run.record.head_sha256,
-        },
-        "training": portable(asdict(run.config)),
-        "results": to_json(run.record.results),
-        "features": features_origin(to_json(run.record.features)),
-        "held_out": {
-            "fingerprint": held_out.fingerprint,
-            "n": len(held_out) - len(held_out.unreadable),
-            "unreadable": to_json(held_out.unreadable),
-        },
-        "accuracy": {
-            file: {"top1": asdict(proof.top1), "top5": asdict(proof.top5) if proof.top5 else None}
-            for file, proof in evidence.proofs.items()
-        },
-        "parity": {file: proof.parity.summary() for file, proof in evidence.proofs.items()},
-        "precision": gate and _placeless(gate.summary()),
-        "calibration": calibration and asdict(calibration),
-        "versions": versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    values = read_json(path)
+    if (values.get("format"), values.get("format_version")) != (FORMAT, FORMAT_VERSION):
+        raise InputError(
+            f"{path}: format {values.get('format')!r} {values.get('format_version')!r}, expected {FORMAT!r} "
+            f"{FORMAT_VERSION}; {AGAIN}"
+        )
+    return structured(_upgraded(values), Manifest, str(path), advice=AGAIN)
 
 
-def _placeless(gate: dict[str, Any]) -> dict[str, Any]:
-    return gate | {key: portable(gate[key]) for key in ("data",) if key in gate}
+def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of an older manifest as this version writes them, without what follows from others."""
+    new = {"precision": None, "calibration": None} | values
+    for name, upgraded in (("preprocessing", upgraded_recipe), ("backbone", upgraded_backbone)):
+        if name in new:
+            new[name] = upgraded(new[name])
+    if isinstance(results := new.get("results"), dict):
+        new["results"] = results | {split: results.get(split) or None for split in ("val", "test")}
+    if isinstance(resize := new.get("resize"), dict):
+        new["resize"] = {name: value for name, value in resize.items() if name not in ResizeParity.derived}
+    if isinstance(found := new["precision"], dict) and isinstance(limits := found.get("limits"), dict):
+        rest = {name: value for name, value in found.items() if name != "limits"}
+        new["precision"] = rest | {"max_drop": limits.get("max_top1_drop")}
+    return new
 
 
-def parity_record(evidence: Evidence, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``parity.json`` holds: every comparison, the float32 file's too where a lower precision took its place.
-
-    And a hash of each field of the manifest, which no other file vouches for.
-    """
-    held_out, gate = evidence.held_out, evidence.gate
-    compared = {**evidence.proofs, **evidence.replaced}
-    return {
-        "held_out": {
-            "fingerprint": held_out.fingerprint,
-            "n": len(held_out),
-            "unreadable": to_json(held_out.unreadable),
-        },
-        "cached_features_relative_difference": evidence.cached,
-        "files": {
-            file: proof.parity.to_dict() | {"settings": to_json(proof.settings), "top1": asdict(proof.top1)}
-            for file, proof in compared.items()
-        },
-        "precision": gate and _placeless(gate.to_dict()),
-        FIELD: field_hashes(manifest, without=UNHASHED),
-    }
-
-
-def file_hashes(folder: Path) -> dict[str, dict[str, Any]]:
-    """Hash and size of every file in a folder, by its name relative to that."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): {"sha256": sha256_file(path), "bytes": path.stat().st_size}
-        for path in files
-    }
+def _is_inside(name: str) -> bool:
+    """Whether it is a relative name on every system, and never goes up; what it may link to is the hub's cache."""
+    windows = PureWindowsPath(name)
+    return not (PurePosixPath(name).is_absolute() or windows.anchor or ".." in windows.parts)

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from ...core.arguments import typed
 from ...core.errors import InputError
-from ...core.files import read_json, sha256_file, write_json
+from ...core.files import read_json, write_json
+from ...core.records import to_json
 from ...core.version import __version__
 from ..origin import features_origin, portable
-from .bundle import CARD, MANIFEST, Bundle
+from .bundle import CARD, Bundle
 from .hub import HUB, hub_errors
+from .manifest import MANIFEST
+from .recording import file_record
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -76,17 +79,19 @@ def _stage(bundle: Bundle, folder: Path, license: str | None) -> None:
     """The bundle as it will be on the hub: its card has metadata, which its manifest must know."""
     from huggingface_hub import metadata_load, metadata_save
 
-    for name in bundle.manifest["files"]:
+    for name in bundle.manifest.files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to((bundle.path / name).resolve())
     card = folder / CARD
     card.unlink()
     shutil.copyfile(bundle.path / CARD, card)
     metadata_save(card, (metadata_load(card) or {}) | _card_metadata(bundle, license))
-    stated = {"sha256": sha256_file(card), "bytes": card.stat().st_size}
-    local = {key: portable(bundle.manifest.get(key)) for key in ("backbone", "training")}
-    manifest = bundle.manifest | local | {"features": features_origin(bundle.manifest["features"])}
-    write_json(folder / MANIFEST, manifest | {"files": manifest["files"] | {CARD: stated}})
+    values = read_json(bundle.path / MANIFEST)  # as they are, so that their hashes stay true
+    values |= {key: portable(values[key]) for key in ("backbone", "training")}
+    if bundle.manifest.features.source_sha256 is None:
+        values["features"] = to_json(features_origin(bundle.manifest.features))
+    values["files"][CARD] = to_json(file_record(card))
+    write_json(folder / MANIFEST, values)
 
 
 def _card_metadata(bundle: Bundle, license: str | None) -> dict[str, object]:

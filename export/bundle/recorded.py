@@ -3,9 +3,10 @@
 from ...core.errors import DamagedFileError
 from ...core.field_hashes import changed_fields
 from ...core.files import read_json
-from .bundle import MANIFEST, PARITY, Bundle
+from ...core.structure import structured
+from .bundle import PARITY, Bundle
+from .manifest import AGAIN, MANIFEST
 
-AGAIN = "export it again"
 FIELD = "manifest"
 # What a runtime may be given, or a file of weights beside it.
 SUFFIXES = (".onnx", ".data", ".ts", ".pt2", ".safetensors")
@@ -21,7 +22,7 @@ def check_listed(bundle: Bundle) -> None:
     Raises:
         DamagedFileError: One is not listed, so that nobody vouches for it; or figures are missing, or of no file.
     """
-    where, listed = bundle.path / MANIFEST, bundle.manifest["files"]
+    where, listed = bundle.path / MANIFEST, bundle.manifest.files
     found = [*bundle.path.glob("*"), *bundle.path.glob("triton/**/*")]
     beside = (path.relative_to(bundle.path).as_posix() for path in sorted(found) if path.suffix in SUFFIXES)
     strange = next((name for name in beside if name not in listed), None)
@@ -30,10 +31,10 @@ def check_listed(bundle: Bundle) -> None:
             f"{bundle.path / strange}: lies in the bundle, but {MANIFEST} does not list it; take it out, or {AGAIN}"
         )
     models = set(bundle.model_files.values())
-    for key in ("parity", "accuracy"):
-        if other := models.symmetric_difference(bundle.manifest[key]):
+    for key, stated in (("parity", bundle.manifest.parity.keys()), ("accuracy", bundle.manifest.accuracy.keys())):
+        if other := models.symmetric_difference(stated):
             raise DamagedFileError(
-                f"{where}: {key}: found {', '.join(bundle.manifest[key]) or 'nothing'}, expected the model files "
+                f"{where}: {key}: found {', '.join(stated) or 'nothing'}, expected the model files "
                 f"{', '.join(sorted(models))} ({min(other)} is in one of them alone); {AGAIN}"
             )
 
@@ -45,14 +46,11 @@ def check_fields(bundle: Bundle) -> None:
         DamagedFileError: A field is another one now, or ``parity.json`` is not listed.
     """
     where = bundle.path / MANIFEST
-    if PARITY not in bundle.manifest["files"]:
+    if PARITY not in bundle.manifest.files:
         raise DamagedFileError(f"{where}: `files` says nothing of {PARITY}; {AGAIN}")
-    expected = read_json(bundle.path / PARITY).get(FIELD)
-    if expected is None:
-        return
-    if not isinstance(expected, dict):
-        raise DamagedFileError(f"{bundle.path / PARITY}: {FIELD}: expected an object; {AGAIN}")
-    wrong = changed_fields(bundle.manifest, expected, without=UNHASHED)
+    parity = bundle.path / PARITY
+    hashes = structured(read_json(parity).get(FIELD, {}), dict[str, str], f"{parity}: {FIELD}", advice=AGAIN)
+    wrong = changed_fields(read_json(where), hashes, without=UNHASHED) if hashes else []
     if wrong:
         raise DamagedFileError(
             f"{where}: {', '.join(wrong[:3])}: not what was exported, by the hash in {PARITY}: edited by hand? {AGAIN}"

@@ -22,8 +22,9 @@ from ..metadata import Metadata
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
 from .module import PythonModule, module_input, python_outputs
-from .parity import Parity, ParityReport
+from .parity import Parity
 from .recorded_accuracy import RecordedAccuracy
+from .report import ParityReport
 from .rounding import allowed_share
 from .running import batches_of, check_metadata, run_file, try_ties
 from .synthetic_inputs import made_up_inputs

@@ -1,8 +1,5 @@
 """How near resize and crop inside the graph come to PIL's, which the head was trained with."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import torch
 from PIL import Image
@@ -10,38 +7,16 @@ from PIL import Image
 from ...core.progress import progress
 from ...metrics.equality import Difference, difference
 from ...models.resize import Resize
+from ..bundle.manifest import ResizeParity
 from ..held_out import HeldOutImages
 from ..options import ExportOptions
 from .module import PythonModule, python_outputs
-from .parity import Parity, ParityReport
+from .parity import Parity
 from .rounding import MOST
 
 
-@dataclass(frozen=True)
-class Nearness:
-    """Of whole held-out images, resized inside the graph and by PIL.
-
-    Attributes:
-        largest_pixel: Largest difference of a pixel, of 255. PIL rounds to whole pixels, the graph does not.
-        mean_pixel: Mean absolute difference of a pixel.
-        parity: The answers, those behind PIL's resize as the reference; flips are reported and excuse nothing.
-    """
-
-    largest_pixel: float
-    mean_pixel: float
-    parity: ParityReport
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was measured, as JSON values."""
-        return {
-            "largest_pixel_difference": self.largest_pixel,
-            "mean_pixel_difference": self.mean_pixel,
-            **self.parity.to_dict(),
-        }
-
-
 @torch.inference_mode()
-def compare_with_pil(module: PythonModule, held_out: HeldOutImages, options: ExportOptions) -> Nearness:
+def compare_with_pil(module: PythonModule, held_out: HeldOutImages, options: ExportOptions) -> ResizeParity:
     """Answer every held-out image twice with the Python module: whole, and after PIL's resize and crop."""
     classifier, metadata = module
     resize, behind = Resize(metadata.recipe), classifier.without_resize()
@@ -61,4 +36,8 @@ def compare_with_pil(module: PythonModule, held_out: HeldOutImages, options: Exp
                 python_outputs(classifier, metadata, batch.inputs),
             )
             advance(1)
-    return Nearness(pixels.largest, float(np.mean(means)), parity.report())
+    return ResizeParity(
+        **vars(parity.report()),
+        largest_pixel_difference=pixels.largest,
+        mean_pixel_difference=float(np.mean(means)),
+    )

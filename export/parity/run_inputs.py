@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from ...core.errors import InputError
-from ...core.records import to_json
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.run import Run
 from ..held_out import HeldOut, HeldOutFeatures
@@ -24,7 +23,10 @@ class RunInputs:
         self._run, self._metadata, self._data = run, metadata, data
         self._features = run.record.features
         self._opened: dict[str, FeatureSet] = {}
-        if isinstance(data, FeatureSet) and not metadata.head_only:
+        if metadata.head_only:
+            return
+        metadata.recipe  # noqa: B018 - raises where nobody knows it, before images are looked for
+        if isinstance(data, FeatureSet):
             raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
 
     def held_out(self) -> HeldOut:
@@ -35,7 +37,7 @@ class RunInputs:
         """
         if not self._metadata.head_only:
             assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-            return held_out_images(self._data, to_json(self._run.record)).for_classifier(self._metadata)
+            return held_out_images(self._data, self._run.record).for_classifier(self._metadata)
         if self._data is None and not Path(self._features.path).exists():
             raise InputError(
                 f"{self._features.path}: the feature set that the head was trained on is not there; name one with "
@@ -52,7 +54,7 @@ class RunInputs:
         if self._metadata.head_only:
             return self._rows(name)
         assert not isinstance(self._data, FeatureSet)  # noqa: S101 - refused above
-        return training_images(name, self._data, to_json(self._run.record)).for_classifier(self._metadata)
+        return training_images(name, self._data, self._run.record).for_classifier(self._metadata)
 
     def trained_features(self) -> FeatureSet:
         """The feature set that a head was trained on.

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ...core.arguments import typed
 from ...core.environment import versions
 from ...core.errors import InputError
-from ...core.records import to_json
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
+from ..bundle.manifest import ParitySummary
 from ..bundle.recorded import check_fields, check_listed
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
@@ -21,7 +21,8 @@ from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
-from .parity import Parity, ParityReport
+from .parity import Parity
+from .report import ParityReport
 from .rounding import MOST
 from .running import answer_to, batches_of, check_metadata, run_file, try_ties
 from .stated import check_stated
@@ -52,6 +53,8 @@ class Verification:
         exported_with: The same at the export.
     """
 
+    derived: ClassVar = ("passed",)
+
     bundle: str
     data: str
     files: dict[str, ParityReport]
@@ -70,12 +73,6 @@ class Verification:
         for report in self.files.values():
             if not report.passed:
                 raise ParityError(f"{self.bundle}: {report.failure()}", self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole result as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        files = {name: report.to_dict() for name, report in self.files.items()}
-        return values | {"files": files, "passed": self.passed}
 
 
 @typed
@@ -116,10 +113,10 @@ def verify(
     if reference.metadata is not None:
         check_metadata(models, reference.metadata)
     parities = {
-        name: _parity(name, model, bundle.manifest["parity"][name], reference.largest(name))
+        name: _parity(name, model, bundle.manifest.parity[name], reference.largest(name))
         for name, model in models.items()
     }
-    asked = "probabilities" in bundle.manifest.get("outputs", ())
+    asked = "probabilities" in bundle.manifest.outputs
     met: set[tuple[str, str]] = set()
     others: dict[str, None] = {}
     compared = 0
@@ -156,21 +153,21 @@ def verify(
         settings={name: model.settings for name, model in models.items()},
         changed=changed,
         versions=versions(),
-        exported_with=bundle.manifest["versions"],
+        exported_with=bundle.manifest.versions,
     )
 
 
-def _parity(name: str, model: Model, exported: dict[str, Any], largest: float) -> Parity:
+def _parity(name: str, model: Model, exported: ParitySummary, largest: float) -> Parity:
     """With the limits of the export, but never wider ones than any export needs: a manifest can be edited."""
     labels = model.metadata.labels
     if model.metadata.precision == FP32:
-        tolerance, allowed = exported["tolerance"], exported.get("allowed_difference")
+        tolerance, allowed = exported.tolerance, exported.allowed_difference
         allowed = tolerance * max(1.0, largest) if allowed is None else allowed
-        asked = exported.get("share") is None  # as in bundles from before it was written
+        asked = exported.share is None  # as in bundles from before it was written
         most = MOST_ASKED * max(1.0, largest) if asked else MOST * largest
         against = "the Python module at the export"
         return Parity(name, labels, min(tolerance, 2 * most), allowed=min(allowed, most), against=against)
-    noise = min(exported["max_abs_difference"], MOST_LOWER * largest)
+    noise = min(exported.max_abs_difference, MOST_LOWER * largest)
     return Parity(name, labels, noise, allowed=noise, against="it did at the export")
 
 

@@ -2,37 +2,24 @@
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...metrics.paired import paired_counts, smallest_difference
-from ...metrics.proportions import Share, top_k
+from ...metrics.proportions import top_k
 from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
+from ..bundle.manifest import Measured, PairedCounts
 from ..held_out import HeldOut
 from ..options import ExportOptions
-from ..parity.parity import Parity, ParityReport
+from ..parity.parity import Parity
+from ..parity.report import ParityReport
 from ..runtime import Array, Model, Outputs
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One of the two files on the validation inputs.
-
-    Attributes:
-        top1: Accuracy of its logits.
-        top5: The same for the five best; ``None`` with fewer than five classes.
-        images_per_second: Through the runtime; decoding and layout are not counted.
-    """
-
-    top1: Share
-    top5: Share | None
-    images_per_second: float
 
 
 @dataclass(frozen=True)
@@ -53,11 +40,13 @@ class GateReport:
         max_drop: What may be lost, in percentage points of top-1 and of top-5.
     """
 
+    derived: ClassVar = ("top1_drop", "top5_drop", "flips", "passed", "one_input", "smallest_drop", "power")
+
     precision: str
     data: str
     full: Measured
     lower: Measured
-    tests: dict[str, dict[str, Any]]
+    tests: dict[str, PairedCounts]
     agreement: ParityReport
     most_predicted: str
     most_predicted_share: float
@@ -123,28 +112,13 @@ class GateReport:
 
     def failure(self) -> str:
         """What is wrong, in one line, with what else was measured."""
-        full, lower, p = self.full.top1, self.lower.top1, self.tests["top1"]["p"]
+        full, lower, p = self.full.top1, self.lower.top1, self.tests["top1"].p
         return (
             f"{self.precision}: {'; '.join(self.exceeded())}. On {full.n} validation inputs top-1 is "
             f"{100 * lower.value:.2f} %, that of fp32 {100 * full.value:.2f} % (McNemar p = {p:.2g}); {self.flips} "
             f"best classes flip; class {self.most_predicted!r} takes {self.most_predicted_share:.0%} of the "
             f"predictions; {self.power}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole report as JSON values."""
-        drops: dict[str, Any] = {
-            "top1_drop": self.top1_drop,
-            "top5_drop": self.top5_drop,
-            "flips": self.flips,
-            "passed": self.passed,
-        }
-        drops |= {"one_input": self.one_input, "smallest_drop": self.smallest_drop, "power": self.power}
-        return asdict(self) | drops | {"agreement": self.agreement.to_dict()}
-
-    def summary(self) -> dict[str, Any]:
-        """The report without the list of flips, as JSON values."""
-        return self.to_dict() | {"agreement": self.agreement.summary()}
 
 
 def unseen_drop(n: int, max_drop: float) -> str | None:
@@ -179,13 +153,13 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, options: Export
             agreement.add(batch.ids, *answers)
             advance(len(batch.ids))
     counts = np.bincount(np.concatenate(sides[1].best))
-    ranks_full, ranks_lower = (np.concatenate(side.ranks) for side in sides)
+    ours, theirs = (np.concatenate(side.ranks) for side in sides)
     return GateReport(
         precision=lower.metadata.precision,
         data=validation.name,
         full=sides[0].measured(),
         lower=sides[1].measured(),
-        tests={f"top{k}": paired_counts(ranks_full, ranks_lower, k) for k in (1, 5) if k <= len(labels)},
+        tests={f"top{k}": PairedCounts(**paired_counts(ours, theirs, k)) for k in (1, 5) if k <= len(labels)},
         agreement=agreement.report(),
         most_predicted=labels[counts.argmax()],
         most_predicted_share=float(counts.max() / counts.sum()),

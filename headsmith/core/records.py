@@ -18,9 +18,13 @@ OPTIONAL = {"optional": True}
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass as JSON values; what is not finite, which JSON does not know, as ``nan``, ``inf`` and ``-inf``."""
+    """A dataclass as JSON values; what is not finite, which JSON does not know, as ``nan``, ``inf`` and ``-inf``.
+
+    Properties that a class names in ``derived`` follow its fields.
+    """
     if is_dataclass(value):
         found = {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        found |= {name: to_json(getattr(value, name)) for name in getattr(value, "derived", ())}
         left_out = {field.name for field in fields(value) if "optional" in field.metadata and found[field.name] is None}
         return {name: one for name, one in found.items() if name not in left_out}
     if isinstance(value, Mapping):

@@ -73,7 +73,7 @@ def _export(run: Run, path: Path) -> Bundle:
     """The bundle at ``path`` where it holds this run's head, else a new one."""
     if path.is_dir():
         bundle = Bundle.load(path)
-        if bundle.manifest["head"]["sha256"] == run.record.head_sha256:
+        if bundle.manifest.head.sha256 == run.record.head_sha256:
             return bundle
     with stage(f"Exporting {path}"):
         return export_classifier(run, formats=("onnx", "torchscript"), out=path, overwrite=True)
@@ -84,14 +84,14 @@ def _table(contenders: list[Contender]) -> Table:
     for heading in ("loss", "top-1 % (95 %)", "top-5 % (95 %)", "trained", "flips", "MB"):
         table.add_column(heading, no_wrap=True)
     for contender in contenders:
-        result, files = contender.result, contender.bundle.manifest["files"]
+        result, files = contender.result, contender.bundle.manifest.files
         table.add_row(
             contender.name,
             _accuracy(result.top1),
             _accuracy(result.top5),
             f"{contender.run.record.results.seconds:.1f} s",
-            " + ".join(str(contender.bundle.manifest["parity"][name]["flips"]) for name in ("model.onnx", "model.ts")),
-            f"{files['model.onnx']['bytes'] / 1e6:.1f}",
+            " + ".join(str(contender.bundle.manifest.parity[name].flips) for name in ("model.onnx", "model.ts")),
+            f"{files['model.onnx'].bytes / 1e6:.1f}",
         )
     table.caption = (
         f"flips: of {contenders[0].result.n:,} held-out glyphs, how many model.onnx + model.ts answer otherwise than "

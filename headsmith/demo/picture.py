@@ -42,7 +42,7 @@ def draw_picture(first: Bundle, second: Bundle, test: Path, out: Path) -> Path:
         for row, bundle in ((1, first), (2, second)):
             for column, prediction in enumerate(predict(bundle, glyphs)):
                 _show_scores(axes[row, column], prediction, truth=glyphs[column].parent.name)
-            axes[row, 0].set_ylabel(bundle.manifest["training"]["loss"])
+            axes[row, 0].set_ylabel(bundle.manifest.training["loss"])
         right, other = Patch(color=RIGHT, label="the right character"), Patch(color=WRONG, label="another character")
         key = "Length of a bar: the probability that the head gives to the character beside it"
         figure.legend(handles=[right, other], title=key, loc="outside lower center", ncols=2, frameon=False)

@@ -145,7 +145,7 @@ def test_two_models_are_compared_row_by_row(evaluated):
 def test_the_result_holds_everything(evaluated, tiny_bundle):
     result = evaluated["tiny"]
     assert result.setup.preprocessing_sha256 == tiny_bundle.preprocessing.digest
-    assert result.setup.parameters == tiny_bundle.manifest["parameters"]
+    assert result.setup.parameters == tiny_bundle.manifest.parameters
     assert result.setup.nodes["CPUExecutionProvider"] > 10
     assert result.speed.images_per_second >= result.speed.images_per_second_overall > 0
     assert 0 < result.speed.latency.p50 <= result.speed.latency.p90 <= result.speed.latency.p99
@@ -219,8 +219,8 @@ def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundl
     results = evaluate_classifiers(tiny_bundle, data=tiny_run.record.features.source["source"])
     result = results[0]
     assert result.n == 12
-    card = tiny_bundle.manifest["accuracy"]["model.onnx"]
-    assert (result.top1.value, result.top5.value) == (card["top1"]["value"], card["top5"]["value"])
+    card = tiny_bundle.manifest.accuracy["model.onnx"]
+    assert (result.top1.value, result.top5.value) == (card.top1.value, card.top5.value)
     assert results.image(results.predictions(0).ids[0]).size == (40, 40)
 
 

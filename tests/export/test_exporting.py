@@ -14,11 +14,12 @@ import headsmith.export.exporting as exporting
 import headsmith.export.formats.onnx_format as onnx_format
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
+from headsmith.core.records import to_json
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
+from headsmith.export.bundle.manifest import HeadRecord
 from headsmith.export.parity.recorded_accuracy import RecordedAccuracy
 from headsmith.models import Linear, backbone_from_record
-from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.heads import save_head
 from headsmith.trainer import FeatureSet, Run
 from headsmith.trainer.scores import SplitScores
@@ -42,22 +43,21 @@ def test_every_held_out_image_agrees(tiny_run, tiny_bundle):
         assert (file["equal_top1"], file["equal_topk"], file["flips"]) == (12, 12, [])
         assert file["max_abs_difference"] < 1e-4
         assert set(file["batches"]) == {"1", "2", "7", "12", "64"}
-        summary = tiny_bundle.manifest["parity"][name]
-        assert (summary["n"], summary["top1_equal"], summary["topk_equal"], summary["flips"]) == (12, 1.0, 1.0, 0)
+        summary = tiny_bundle.manifest.parity[name]
+        assert (summary.n, summary.top1_equal, summary.topk_equal, summary.flips) == (12, 1.0, 1.0, 0)
 
 
 def test_manifest(tiny_run, tiny_bundle):
     manifest = tiny_bundle.manifest
     sha256 = sha256_file(tiny_run.path / "head.safetensors")
-    head = {"kind": "linear", "options": {}, "in_features": 96, "num_classes": 6, "sha256": sha256}
-    assert manifest["head"] == head
-    assert manifest["training"]["loss"] == "softmax"
-    assert manifest["features"]["fingerprint"] == tiny_run.record.features.fingerprint
-    assert manifest["input"]["shape"] == ["batch", 3, 32, 32]
-    network = backbone_from_record(BackboneRecord.of(tiny_run.record.backbone))
-    assert manifest["parameters"] == sum(p.numel() for p in network.parameters()) + 96 * 6 + 6
-    assert manifest["accuracy"]["model.onnx"]["top1"]["n"] == 12
-    assert tiny_bundle.preprocessing.digest == manifest["preprocessing_sha256"]
+    assert manifest.head == HeadRecord("linear", {}, in_features=96, num_classes=6, sha256=sha256)
+    assert manifest.training["loss"] == "softmax"
+    assert manifest.features.fingerprint == tiny_run.record.features.fingerprint
+    assert manifest.input.shape == ("batch", 3, 32, 32)
+    network = backbone_from_record(tiny_run.record.backbone)
+    assert manifest.parameters == sum(p.numel() for p in network.parameters()) + 96 * 6 + 6
+    assert manifest.accuracy["model.onnx"].top1.n == 12
+    assert tiny_bundle.preprocessing.digest == manifest.preprocessing_sha256
 
 
 def test_the_cards_code_runs_and_agrees(tiny_bundle, tmp_path, monkeypatch, capsys):
@@ -80,15 +80,15 @@ def test_the_cards_code_runs_and_agrees(tiny_bundle, tmp_path, monkeypatch, caps
 
 def test_the_cards_numbers_are_the_files(tiny_bundle):
     card = (tiny_bundle.path / "README.md").read_text()
-    top1 = tiny_bundle.manifest["accuracy"]["model.onnx"]["top1"]
-    assert f"{100 * top1['value']:.2f} % ({100 * top1['low']:.2f} to {100 * top1['high']:.2f})" in card
+    top1 = tiny_bundle.manifest.accuracy["model.onnx"].top1
+    assert f"{100 * top1.value:.2f} % ({100 * top1.low:.2f} to {100 * top1.high:.2f})" in card
     assert "TorchScript is deprecated" in card
     assert "| `model.ts` | 12 | 12 | 12 |" in card
 
 
 def test_uint8_and_its_card(tiny_run, out, tmp_path, monkeypatch, capsys):
     bundle = export_classifier(tiny_run, out=out, input_format="uint8-nhwc")
-    assert bundle.manifest["input"] == {
+    assert to_json(bundle.manifest.input) == {
         "name": "pixel_values",
         "format": "uint8-nhwc",
         "dtype": "uint8",
@@ -141,8 +141,8 @@ def test_images_that_moved(tiny_run, tiny_bundle, out, tmp_path):
     assert nothing_left(out)
     copy = shutil.copytree(source["source"], tmp_path / "copy")
     bundle = export_classifier(moved, out=out, data=copy)
-    assert bundle.manifest["held_out"]["fingerprint"] == tiny_bundle.manifest["held_out"]["fingerprint"]
-    assert bundle.manifest["held_out"]["n"] == 12
+    assert bundle.manifest.held_out.fingerprint == tiny_bundle.manifest.held_out.fingerprint
+    assert bundle.manifest.held_out.n == 12
 
 
 def test_features_that_are_gone_are_not_needed(tiny_run, out, tmp_path):
@@ -256,7 +256,7 @@ def test_the_recorded_accuracy_is_that_of_the_proof(tiny_run, tmp_path, out, ord
     """Features of the same shape in the place of those of the training: the head is right about others of them."""
     run = relabelled(tiny_run, tmp_path / "features", order)
     if (order == np.arange(12)).all():
-        assert export_classifier(run, out=out, head_only=True).manifest["accuracy"]["model.onnx"]["top1"]["n"] == 12
+        assert export_classifier(run, out=out, head_only=True).manifest.accuracy["model.onnx"].top1.n == 12
         return
     with pytest.raises(ParityError, match=r"run: the head has \d+ of 12 held-out inputs right, its training said \d+"):
         export_classifier(run, out=out, head_only=True)

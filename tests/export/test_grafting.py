@@ -69,10 +69,10 @@ def test_it_is_an_ordinary_bundle(run, bundle, tmp_path):
     assert result.top1.value == run.record.results.test.top1 > 0.5
     image = next(Path(run.record.features.source["source"]).rglob("*.png"))
     assert set(predict(bundle, [image])[0].labels) < set(CLASSES)
-    parity = bundle.manifest["parity"]["model.onnx"]
-    assert (parity["flips"], parity["n"]) == (0, 12)
-    assert parity["max_abs_difference"] < 1e-4
-    assert bundle.manifest["parameters"] == 16 * 3 * 2 * 2 + 16 * 6 + 6
+    parity = bundle.manifest.parity["model.onnx"]
+    assert (parity.flips, parity.n) == (0, 12)
+    assert parity.max_abs_difference < 1e-4
+    assert bundle.manifest.parameters == 16 * 3 * 2 * 2 + 16 * 6 + 6
 
 
 def test_the_file_is_valid_and_current(bundle):
@@ -127,7 +127,7 @@ def test_a_head_on_features_of_nobody_knows_what(zoo, run, features, recipe_file
     rows, labels = (tensor.numpy() for tensor in features.arrays("train"))
     options = {"preprocessing": recipe_file(), "data": run.record.features.source["source"]}
     grafted = graft(zoo, head=imported(rows, labels, tmp_path / "run"), out=tmp_path / "out", **options)
-    assert grafted.manifest["backbone"]["spec"] == "onnx:zoo.onnx"
+    assert grafted.manifest.backbone.spec == "onnx:zoo.onnx"
     narrow = imported(rows[:, :7], labels, tmp_path / "narrow")
     with pytest.raises(InputError, match="head takes 7 features, the backbone gives 16"):
         graft(zoo, head=narrow, out=tmp_path / "no", **options)
@@ -200,7 +200,7 @@ def test_info_of_a_bundle_has_names_in_order_and_their_hash(bundle):
     info = file_info(bundle.path)
     assert info.path == str(bundle.path / "model.onnx")
     assert info.metadata["labels"] == list(CLASSES)
-    assert info.metadata["labels_sha256"] == bundle.manifest["labels_sha256"]
+    assert info.metadata["labels_sha256"] == bundle.manifest.labels_sha256
     permuted = dataclasses.replace(bundle.open().metadata, labels=CLASSES[::-1])
     assert permuted.labels_sha256 != info.metadata["labels_sha256"]
 

@@ -41,8 +41,8 @@ def run(request, tiny_run):
 @pytest.mark.parametrize("head_only", [False, True])
 def test_it_is_exported_and_proved(run, head_only, tmp_path):
     bundle = export_classifier(run, out=tmp_path / "b", formats=("onnx", "torchscript"), head_only=head_only)
-    assert bundle.manifest["head"]["kind"] == run.head.kind
-    assert bundle.manifest["head"]["options"] == run.head.options
+    assert bundle.manifest.head.kind == run.head.kind
+    assert bundle.manifest.head.options == run.head.options
     assert f"{run.head.kind} head was trained" in (bundle.path / "README.md").read_text()
     for format in ("onnx", "torchscript"):
         assert bundle.open(format).metadata.head == run.head.kind

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.core.records import to_json, write_record
+from headsmith.core.records import write_record
 from headsmith.evaluate.held_out import open_data, part_trained_on
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.export import training_source
@@ -70,7 +70,7 @@ def test_the_held_out_part_of_a_source_with_copies_is_the_one_that_was_written(
     features = extract(folder, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
     run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
     data = shutil.copytree(folder, tmp_path / "elsewhere") if moved else folder
-    origin = to_json(run.record)
+    origin = run.record
     held_out = held_out_images(data, origin, tiny_bundle)
     assert ids_of(held_out) == features.ids("test")
     assert training_images("val", data, origin).ids == features.ids("val")
@@ -100,15 +100,15 @@ def test_a_run_of_an_older_version_keeps_its_held_out_part(
     assert features.manifest["copies"]["across"].keys() == {"val", "test"}
     run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
     for data in (folder, shutil.copytree(folder, tmp_path / "elsewhere")):
-        held_out = held_out_images(data, to_json(run.record), tiny_bundle)
+        held_out = held_out_images(data, run.record, tiny_bundle)
         assert ids_of(held_out) == features.ids("test") != open_images(folder).split("test").samples
-        part = part_trained_on(HeldOutSource(str(data)), [to_json(run.record)])
+        part = part_trained_on(HeldOutSource(str(data)), [run.record])
         assert open_data(HeldOutSource(str(data), part=part)).ids == features.ids("test")
 
 
 def test_a_folder_of_class_folders_is_held_out_whole(tiny_run, tiny_bundle, image_folder):
     folder = image_folder({"gnu": 3, "cat": 2})
-    held_out = held_out_images(folder, to_json(tiny_run.record), tiny_bundle)
+    held_out = held_out_images(folder, tiny_run.record, tiny_bundle)
     (batch,) = held_out.batches(64)
     assert batch.labels.tolist() == [0, 0, 4, 4, 4]
     assert held_out.fingerprint == open_images(folder, splits=False).fingerprint
@@ -116,20 +116,20 @@ def test_a_folder_of_class_folders_is_held_out_whole(tiny_run, tiny_bundle, imag
 
 def test_as_many_other_images_are_held_out_whole(tiny_run, tiny_bundle, image_folder):
     folder = image_folder(dict.fromkeys(tiny_run.class_names, 20), size=41)
-    held_out = held_out_images(folder, to_json(tiny_run.record), tiny_bundle)
+    held_out = held_out_images(folder, tiny_run.record, tiny_bundle)
     assert len(held_out) == 120
 
 
 def test_of_a_divided_source_the_test_split_is_taken(tiny_run, tiny_bundle, image_folder):
     folder = image_folder({"train": {"cat": 2, "dog": 2}, "val": {"cat": 1}, "test": {"dog": 1}})
-    held_out = held_out_images(folder, to_json(tiny_run.record), tiny_bundle)
+    held_out = held_out_images(folder, tiny_run.record, tiny_bundle)
     assert ids_of(held_out) == ["test/dog/000.png"]
 
 
 def test_unreadable_images_are_listed(tiny_run, tiny_bundle, image_folder):
     folder = image_folder({"cat": 3})
     (folder / "cat" / "001.png").write_text("text")
-    held_out = held_out_images(folder, to_json(tiny_run.record), tiny_bundle)
+    held_out = held_out_images(folder, tiny_run.record, tiny_bundle)
     assert [batch.ids for batch in held_out.batches(64)] == [["cat/000.png", "cat/002.png"]]
     assert [one.id for one in held_out.unreadable] == ["cat/001.png"]
 

@@ -35,11 +35,11 @@ def test_a_head_without_a_backbone_is_exported_and_answers_as_it_was_trained(run
     test = run.record.results.test
     assert (logits.argmax(1) == labels.numpy()).mean() == pytest.approx(test.top1)
     assert test.top1 > 0.85
-    assert bundle.manifest["backbone"] is None
+    assert bundle.manifest.backbone is None
     assert "not named (the features were imported)" in (bundle.path / "README.md").read_text()
     assert json.loads(session.get_modelmeta().custom_metadata_map["preprocessing"]) is None
     (result,) = evaluate_classifiers(Bundle.load(bundle.path), data=features.path)
-    assert (result.n, result.top1.value) == (test["n"], pytest.approx(test.top1))
+    assert (result.n, result.top1.value) == (test.n, pytest.approx(test.top1))
 
 
 def test_without_a_backbone_there_is_no_classifier_of_images(run, tmp_path):
@@ -65,13 +65,13 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
         columns |= {f"{split}_x": rows.numpy(), f"{split}_y": np.array(known.class_names)[labels.numpy()]}
     np.savez(tmp_path / "bare.npz", **columns)
     named = import_features([tmp_path / "bare.npz"], out=tmp_path / "features", **tiny_backbone._asdict())
-    assert named.manifest["backbone"]["feature_dim"] == 96
+    assert named.backbone.feature_dim == 96
     again = train(named, out=tmp_path / "run", epochs=60, learning_rate=0.05, patience=60, device="cpu")
     with pytest.raises(InputError, match="imported, so their images are not known; name held-out images with `data`"):
         export_classifier(again, out=tmp_path / "bundle")
     images = known.manifest["source"]["source"]
     bundle = export_classifier(again, out=tmp_path / "bundle", data=images)
-    assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.8
+    assert bundle.manifest.accuracy["model.onnx"].top1.value > 0.8
     with pytest.raises(InputError, match=r"test_resnet: gives features of D = 96, the files have D = 3"):
         np.savez(tmp_path / "short.npz", x=np.zeros((4, 3)), y=[0, 1, 0, 1])
         import_features([tmp_path / "short.npz"], out=tmp_path / "short", **tiny_backbone._asdict())
@@ -84,7 +84,7 @@ def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
     with pytest.raises(InputError, match=r"\(in memory\): the feature set .* is not there; name one with `data`"):
         export_classifier(run, out=tmp_path / "bundle", head_only=True)
     bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True, data=features)
-    assert bundle.manifest["accuracy"]["model.onnx"]["top1"]["value"] > 0.85
+    assert bundle.manifest.accuracy["model.onnx"].top1.value > 0.85
 
 
 def test_no_command_calls_rows_of_embeddings_images(run, tmp_path, monkeypatch):

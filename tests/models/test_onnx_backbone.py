@@ -12,7 +12,6 @@ import torch
 
 from headsmith.core.errors import InputError, ProviderError
 from headsmith.models import Linear, Normalize, Preprocessing, backbone_classifier, backbone_from_record, load_backbone
-from headsmith.models.backbone_record import BackboneRecord
 from headsmith.models.onnx_backbone import layout_of
 from headsmith.models.recipe_file import read_recipe
 
@@ -193,7 +192,7 @@ def test_a_background_class_is_dropped(onnx_file, recipe_file):
 def test_an_exported_file_is_a_backbone_without_a_recipe(tiny_bundle, tiny_run):
     """Normalisation is inside; what is left is the head that was trained, with its labels."""
     backbone = load_backbone(f"onnx:{tiny_bundle.path / 'model.onnx'}")
-    original = backbone_from_record(BackboneRecord.of(tiny_run.record.backbone))
+    original = backbone_from_record(tiny_run.record.backbone)
     pixels = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
     with torch.inference_mode():
         expected = original(Normalize(original.preprocessing)(pixels))

@@ -22,7 +22,7 @@ def feature_set(features, labels, classes: int, splits=(0.6, 0.2)) -> FeatureSet
         "splits": {name: len(split.ids) for name, split in columns.items()},
         "feature_dim": features.shape[1],
         "dtype": "float32",
-        "backbone": {"spec": "none", "weights_sha256": "none"},
+        "backbone": None,
         "source": {"source": "digits"},
         "fingerprint": "digits",
     }

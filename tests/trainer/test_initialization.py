@@ -9,8 +9,8 @@ from timm.data import ImageNetInfo
 
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
-from headsmith.core.records import to_json
-from headsmith.models import backbone_classifier, build_head, load_backbone, save_head
+from headsmith.models import Preprocessing, backbone_classifier, build_head, load_backbone, save_head
+from headsmith.models.backbone_record import BackboneRecord
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.initialization import initialized_head
 from headsmith.trainer.run import CONFIG, HEAD
@@ -23,7 +23,10 @@ from headsmith.trainer.run_record import (
     write_run_record,
 )
 
-RECORD_A = {"spec": "a", "tap": "pooled", "weights_sha256": "a" * 64}
+RECIPE = Preprocessing("shortest", (36, 36), (32, 32), "bicubic", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+RECORD_A = BackboneRecord(
+    spec="a", tap="pooled", feature_dim=5, weights_sha256="a" * 64, preprocessing=RECIPE, probe=(0.0,)
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,7 @@ def test_random_weights_of_a_linear_head_are_smaller_for_large_features(head, si
 
 
 def test_a_pretrained_classifier_is_itself_whatever_the_features(lite0, classifier):
-    initialization = start("backbone-in-order", 1280, [str(index) for index in range(1000)], to_json(lite0.record()))
+    initialization = start("backbone-in-order", 1280, [str(index) for index in range(1000)], lite0.record())
     fresh = build_head("linear", 1280, 1000)
     initialization(fresh, 10.0)
     assert torch.equal(fresh.weight, classifier.weight)
@@ -67,7 +70,7 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
     outputs = torch.randperm(1000, generator=torch.Generator().manual_seed(0))[:200].tolist()
     names = [synsets[output] for output in outputs]
     names.insert(50, "unicorn")
-    head, record = start("backbone", 1280, names, to_json(lite0.record()), head=head)
+    head, record = start("backbone", 1280, names, lite0.record(), head=head)
     x = torch.randn(3, 1280)
     logits, expected = head(x), x @ classifier.weight.T + classifier.bias
     known = [index for index in range(201) if index != 50]
@@ -79,11 +82,11 @@ def test_classes_of_a_subset_are_found_by_name(lite0, classifier, head):
 def test_unknown_names_are_refused_unless_the_order_is_said_to_be_right(lite0, classifier):
     numbers = [str(index) for index in range(1000)]
     with pytest.raises(InputError, match="knows none of the classes .*'0'.*'n01440764'.*backbone-in-order"):
-        start("backbone", 1280, numbers, to_json(lite0.record()))
-    initialization = start("backbone-in-order", 1280, numbers, to_json(lite0.record()))
+        start("backbone", 1280, numbers, lite0.record())
+    initialization = start("backbone-in-order", 1280, numbers, lite0.record())
     assert torch.equal(initialization.head.weight, classifier.weight)
     with pytest.raises(InputError, match="has 1000 outputs, the feature set 999 classes"):
-        start("backbone-in-order", 1280, numbers[:-1], to_json(lite0.record()))
+        start("backbone-in-order", 1280, numbers[:-1], lite0.record())
 
 
 def test_a_backbone_whose_outputs_nobody_names(lite0, monkeypatch):
@@ -91,13 +94,13 @@ def test_a_backbone_whose_outputs_nobody_names(lite0, monkeypatch):
     nameless.source = dataclasses.replace(lite0.source, class_names=lambda: None)
     monkeypatch.setattr("headsmith.models.backbone.backbone_from_record", lambda record: nameless)
     with pytest.raises(InputError, match="nobody says which classes the backbone's 1000 outputs are"):
-        start("backbone", 1280, ["n01440764", "n01443537"], to_json(lite0.record()))
+        start("backbone", 1280, ["n01440764", "n01443537"], lite0.record())
 
 
 @pytest.mark.parametrize(("head", "norm"), [("cosine", "standard"), ("mlp", "standard"), ("norm_linear", "layer")])
 def test_heads_that_are_not_affine_cannot_start_from_a_classifier(lite0, head, norm):
     with pytest.raises(InputError, match="cannot start from an affine classifier"):
-        start("backbone", 1280, ["n01440764", "n01443537"], to_json(lite0.record()), head=head, norm=norm)
+        start("backbone", 1280, ["n01440764", "n01443537"], lite0.record(), head=head, norm=norm)
 
 
 def test_a_feature_set_of_unknown_origin_has_no_classifier():
@@ -197,8 +200,13 @@ def test_other_kinds_do_not(saved):
         (6, "abc", RECORD_A, "its head takes 5 features, the feature set has 6"),
         (5, "ab", RECORD_A, r"a head of 3 classes for a feature set of 2; only the head has \['c'\]"),
         (5, "abd", RECORD_A, r"only the head has \['c'\], only the feature set \['d'\]"),
-        (5, "abc", RECORD_A | {"weights_sha256": "b" * 64}, "features of a aaaaaaaaaaaa, the feature set is of a bbb"),
-        (5, "abc", RECORD_A | {"tap": "hidden"}, "tap differs"),
+        (
+            5,
+            "abc",
+            dataclasses.replace(RECORD_A, weights_sha256="b" * 64),
+            "of a aaaaaaaaaaaa, the feature set is of a bbb",
+        ),
+        (5, "abc", dataclasses.replace(RECORD_A, tap="hidden"), "tap differs"),
         (5, "abc", None, "the feature set is of an unknown backbone"),
     ],
 )

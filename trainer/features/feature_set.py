@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ...core.arguments import typed
 from ...core.errors import InputError, near
+from ...models.backbone_record import BackboneRecord
 from .columns import Columns, read_columns
 from .consistency import contradictions
 from .images.samples import HELD_OUT_SHARE, SEED
@@ -68,6 +69,12 @@ class FeatureSet:
         for split, rows in manifest["splits"].items():
             found._check(split, rows)
         return found
+
+    @property
+    def backbone(self) -> BackboneRecord | None:
+        """What made the features; ``None`` where nobody said it."""
+        found = self.manifest["backbone"]
+        return None if found is None else BackboneRecord.of(found)
 
     @classmethod
     @typed

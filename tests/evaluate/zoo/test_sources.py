@@ -64,7 +64,7 @@ def test_a_bundle_and_its_files(tiny_bundle, tmp_path):
     assert {one.labels for one in found} == {tuple(tiny_bundle.class_names)}
     assert {one.preprocessing for one in found} == {tiny_bundle.preprocessing}
     assert found[0].fingerprint == found[1].fingerprint != found[2].fingerprint
-    assert found[1].parameters == tiny_bundle.manifest["parameters"]
+    assert found[1].parameters == tiny_bundle.manifest.parameters
     assert (found[0].bundle, found[1].bundle.manifest) == (None, tiny_bundle.manifest)
     assert [type(open_candidate(one, threads=1)).__name__ for one in found] == ["OnnxModel"] * 2 + ["TorchScriptModel"]
 

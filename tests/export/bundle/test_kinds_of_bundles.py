@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from headsmith.core.records import to_json
 from headsmith.evaluate.warnings import was_trained_on
-from headsmith.export import Bundle, export_classifier, verify
+from headsmith.export import export_classifier, verify
 from headsmith.export.bundle.card import ENCODED_CODE, snippet
+from headsmith.export.origin import FeaturesOrigin
 from headsmith.export.training_source import same_source
 from headsmith.models.images import open_image
 from headsmith.trainer.features.feature_set import FeatureSet
@@ -170,7 +170,7 @@ def test_two_exports_are_the_same_bytes(bundle, again):
 
 def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
     run = tiny_run.record
-    places = [run.features.path, run.features.source["source"], run.backbone["checkpoint"]]
+    places = [run.features.path, run.features.source["source"], run.backbone.checkpoint]
     places = [str(Path(place).parent) for place in places] + [
         sys.prefix,
         str(Path(__file__).parents[3]),
@@ -185,7 +185,7 @@ def test_a_bundle_knows_the_place_of_its_training(bundle, tiny_run):
     """By hashes; an older bundle by the path itself."""
     features = tiny_run.record.features
     source = features.source["source"]
-    older = Bundle(bundle.path, bundle.manifest | {"features": to_json(features)}, bundle.source)
+    older = replace(bundle, manifest=replace(bundle.manifest, features=FeaturesOrigin(**vars(features))))
     for found in (bundle, older):
         assert same_source(source, found.manifest) is not None
         assert was_trained_on(f"{source}/train/cat", found)

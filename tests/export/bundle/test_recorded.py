@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError
 from headsmith.core.files import read_json, sha256_file
+from headsmith.core.records import to_json
 from headsmith.export import export_classifier, verify
-from headsmith.export.bundle.manifest_shape import check_manifest
+from headsmith.export.bundle.manifest import read_manifest
 from headsmith.export.bundle.recorded import check_fields
 
 
@@ -54,18 +55,20 @@ def other(value):
     return f"{value}x" if isinstance(value, str) else "something"
 
 
-def test_every_field_that_is_edited_is_refused(tiny_bundle):
-    places = [path for path in leaves(tiny_bundle.manifest) if path[0] not in ("files", "created")]
+def test_every_field_that_is_edited_is_refused(tiny_bundle, copy):
+    written = read_json(copy / "manifest.json")
+    places = [path for path in leaves(written) if path[0] not in ("files", "created")]
     assert len(places) > 80
     check_fields(tiny_bundle)
     for path in places:
-        manifest = deepcopy(tiny_bundle.manifest)
+        manifest = deepcopy(written)
         found = manifest
         for key in path[:-1]:
             found = found[key]
         found[path[-1]] = other(found[path[-1]])
+        (copy / "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(DamagedFileError, match=rf"manifest\.json: {path[0]}: not what was exported"):
-            check_fields(replace(tiny_bundle, manifest=manifest))
+            check_fields(replace(tiny_bundle, path=copy))
 
 
 def test_verify_looks_at_fields_that_no_file_repeats(edit):
@@ -81,13 +84,16 @@ def test_a_field_that_is_left_out_is_refused(copy, path):
     manifest = read_json(copy / "manifest.json")
     outer, _, inner = path.partition(".")
     del (manifest[outer] if inner else manifest)[inner or outer]
-    with pytest.raises(DamagedFileError, match=rf"required field missing @ manifest\.{path}"):
-        check_manifest(manifest, "manifest.json")
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DamagedFileError, match=rf"manifest\.json: {path}: missing, expected .*; export it again"):
+        read_manifest(copy / "manifest.json")
 
 
 @pytest.mark.parametrize("value", [7, None, [7]])
 def test_outputs_that_are_no_names(edit, value):
-    with pytest.raises(DamagedFileError, match=r"manifest\.json: damaged \(.*manifest\.outputs"):
+    with pytest.raises(
+        DamagedFileError, match=r"manifest\.json: outputs.*: found .*, expected (a list|text); export it"
+    ):
         verify(edit(lambda manifest: manifest.update(outputs=value)))
 
 
@@ -166,9 +172,9 @@ def test_no_bundle_allows_more_than_a_thousandth_of_the_largest_logit(copy, edit
 
 
 def test_a_tolerance_that_was_asked_for_is_recorded(tiny_run, tiny_bundle, tmp_path):
-    assert 0 < tiny_bundle.manifest["parity"]["model.onnx"]["share"] <= 1e-3
+    assert 0 < tiny_bundle.manifest.parity["model.onnx"].share <= 1e-3
     asked = export_classifier(tiny_run, out=tmp_path / "asked", tolerance=0.01)
-    assert asked.manifest["parity"]["model.onnx"]["share"] is None
+    assert asked.manifest.parity["model.onnx"].share is None
     assert verify(asked).passed
 
 
@@ -215,3 +221,7 @@ def test_descriptions_that_were_edited_are_noticed(copy, edit):
     result = CliRunner().invoke(app, ["verify", str(edit(lambda manifest: None))])
     assert result.exit_code == 3
     assert "says other descriptions of itself" in result.stderr
+
+
+def test_a_manifest_is_read_as_it_was_written(tiny_bundle):
+    assert to_json(tiny_bundle.manifest) == read_json(tiny_bundle.path / "manifest.json")

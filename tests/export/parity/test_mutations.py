@@ -23,7 +23,6 @@ from headsmith.export.parity.module import PythonModule
 from headsmith.export.parity.proof import prove
 from headsmith.export.parity.run_inputs import RunInputs
 from headsmith.models.backbone import backbone_from_record
-from headsmith.models.backbone_record import BackboneRecord
 
 TOLD = {  # what a file says of itself
     "labels swapped": lambda about: replace(about, labels=(about.labels[1], about.labels[0], *about.labels[2:])),
@@ -47,7 +46,7 @@ def bundle(tiny_run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def proof(tiny_run, bundle):
     """A function: prove a file beside the module that it was exported from."""
-    backbone = backbone_from_record(BackboneRecord.of(tiny_run.record.backbone))
+    backbone = backbone_from_record(tiny_run.record.backbone)
     module = Classifier(tiny_run.head, backbone, "uint8-nhwc", probabilities=True)
     about = bundle.open().metadata
     held_out = RunInputs(tiny_run, about, None).held_out()

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError, InputError
-from headsmith.core.files import sha256_file
+from headsmith.core.files import read_json, sha256_file
 from headsmith.evaluate import predict
 from headsmith.export import GateError, ParityError, export_classifier, verify
+from headsmith.export.bundle.manifest import read_manifest
 from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.parity.verification_data import METADATA, Recorder, Reference
@@ -60,7 +61,7 @@ def test_a_bundle_verifies(tiny_bundle, tiny_run, with_data):
 def test_a_lower_precision_verifies_against_itself(int8):
     (report,) = verify(int8).files.values()
     assert report.max_abs_difference == 0
-    assert report.allowed_difference == int8.manifest["parity"]["model.onnx"]["max_abs_difference"] > 0
+    assert report.allowed_difference == int8.manifest.parity["model.onnx"].max_abs_difference > 0
 
 
 def replace_answers(bundle, change):
@@ -234,16 +235,16 @@ def test_images_that_decode_otherwise_are_named_and_not_compared(tiny_bundle, ti
 
 
 def test_what_it_costs_stands_in_bundle_and_card(int8, tiny_run):
-    precision, calibration = int8.manifest["precision"], int8.manifest["calibration"]
-    assert precision["precision"] == int8.open().metadata.precision == "int8"
-    assert precision["full"]["top1"]["n"] == precision["lower"]["top1"]["n"] == tiny_run.record.results.val.n
-    assert precision["full"]["top1"]["value"] == tiny_run.record.results.val.top1
-    assert calibration["before"]["test"]["nll"] == pytest.approx(tiny_run.record.results.test.loss, rel=1e-4)
-    assert calibration["after"]["val"]["nll"] <= calibration["before"]["val"]["nll"]
+    precision, calibration = int8.manifest.precision, int8.manifest.calibration
+    assert precision.precision == int8.open().metadata.precision == "int8"
+    assert precision.full.top1.n == precision.lower.top1.n == tiny_run.record.results.val.n
+    assert precision.full.top1.value == tiny_run.record.results.val.top1
+    assert calibration.before["test"].nll == pytest.approx(tiny_run.record.results.test.loss, rel=1e-4)
+    assert calibration.after["val"].nll <= calibration.before["val"].nll
     card = (int8.path / "README.md").read_text()
     assert "`model.onnx` computes in int8" in card
     assert re.search(r"int8 is (not faster here|[\d.]+ times as fast)", card)
-    assert f"a temperature of {calibration['temperature']:.4g}" in card
+    assert f"a temperature of {calibration.temperature:.4g}" in card
     parity = json.loads((int8.path / "parity.json").read_text())
     assert parity["files"]["fp32/model.onnx"]["passed"]
     assert parity["precision"]["agreement"]["against"] == "the float32 file"
@@ -253,9 +254,9 @@ def test_what_it_costs_stands_in_bundle_and_card(int8, tiny_run):
 def test_what_few_validation_images_can_show_is_said(int8, capsys):
     """One of 12 is 8.3 points; scipy calls 6 of 6 at 5 %, and not 5 of 5."""
     assert binomtest(6, 6).pvalue < 0.05 < binomtest(5, 5).pvalue
-    precision = int8.manifest["precision"]
-    assert precision["one_input"] == pytest.approx(100 / 12)
-    assert precision["smallest_drop"] == pytest.approx(50)
+    precision = int8.manifest.precision
+    assert precision.one_input == pytest.approx(100 / 12)
+    assert precision.smallest_drop == pytest.approx(50)
     said = (
         "12 validation inputs: one is 8.33 points, and McNemar's exact test would call no drop below 50 points at 5 %"
     )
@@ -263,6 +264,16 @@ def test_what_few_validation_images_can_show_is_said(int8, capsys):
     assert said in capsys.readouterr().out
     assert said in (int8.path / "README.md").read_text()
     assert json.loads((int8.path / "parity.json").read_text())["precision"]["power"] == said
+
+
+def test_a_bundle_from_before_one_limit_for_both_drops_opens(int8, tmp_path):
+    values = read_json(int8.path / "manifest.json")
+    del values["precision"]["max_drop"]
+    values["precision"]["limits"] = {"max_top1_drop": 2.5, "max_top5_drop": 1.0, "max_flips": None, "weak_gate": False}
+    (tmp_path / "manifest.json").write_text(json.dumps(values))
+    assert read_manifest(tmp_path / "manifest.json").precision == dataclasses.replace(
+        int8.manifest.precision, max_drop=2.5
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8", "int8-dynamic"])
@@ -367,7 +378,7 @@ def test_what_a_bundle_carries_is_bounded(tmp_path):
     ("field", "value"),
     [
         ("k", 3),
-        ("k", "5"),
+        ("k", 2),
         ("outputs", ["logits", "topk_scores"]),
         ("outputs", ["logits", "topk_scores", "topk_indices", "probabilities"]),
         ("input.name", "pixels"),

@@ -27,7 +27,7 @@ def digits_with(splits: tuple[str, ...]) -> FeatureSet:
         "splits": {name: len(split.ids) for name, split in columns.items()},
         "feature_dim": 64,
         "dtype": "float32",
-        "backbone": {"spec": "none", "weights_sha256": "none"},
+        "backbone": None,
         "source": {"source": "digits"},
         "fingerprint": "digits",
     }

@@ -1,0 +1,162 @@
+"""What an export writes of itself into a bundle: ``manifest.json`` and ``parity.json``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ...core.environment import versions
+from ...core.field_hashes import field_hashes
+from ...core.files import sha256_file, write_json
+from ...core.records import to_json
+from ...trainer.run import Run
+from ..held_out import HeldOut
+from ..origin import features_origin, portable
+from ..parity.module import PythonModule
+from ..parity.proof import Proof
+from ..parity.report import ParityReport
+from ..parity.stated import input_shape
+from ..precision.gates import GateReport
+from .manifest import (
+    Accuracy,
+    Calibration,
+    FileRecord,
+    HeadRecord,
+    InputRecord,
+    Manifest,
+    ParitySummary,
+    PrecisionRecord,
+    ProofInputs,
+    ResizeParity,
+)
+from .recorded import FIELD, UNHASHED
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured of an export.
+
+    Attributes:
+        proofs: By file, those that stay in the bundle.
+        replaced: The same of a float32 file whose place a lower precision took.
+        held_out: The inputs of the proof.
+        cached: The largest difference of the backbone's features from the cached ones, as a share; ``None`` where they
+            were not compared.
+        gate: What a lower precision costs.
+        calibration: The temperature in the weights.
+        resize: How near resize and crop inside the files come to PIL's.
+    """
+
+    proofs: Mapping[str, Proof]
+    replaced: Mapping[str, Proof]
+    held_out: HeldOut
+    cached: float | None
+    gate: GateReport | None
+    calibration: Calibration | None
+    resize: ResizeParity | None
+
+
+def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> Manifest:
+    """What ``manifest.json`` holds, less the hashes of the files.
+
+    Args:
+        run: What was exported.
+        written: What was written, and what the files say of themselves.
+        evidence: What was measured.
+    """
+    classifier, metadata = written
+    backbone, record = classifier.backbone, run.record
+    found = record.backbone
+    return Manifest(
+        labels=metadata.labels,
+        labels_sha256=metadata.labels_sha256,
+        preprocessing=metadata.preprocessing,
+        preprocessing_sha256=metadata.preprocessing_sha256,
+        input=InputRecord(
+            metadata.input_name,
+            metadata.input_format,
+            str(classifier.example_dtype).removeprefix("torch."),
+            input_shape(metadata, classifier.example_shape),
+            metadata.resize,
+        ),
+        outputs=tuple(classifier.outputs),
+        k=classifier.k,
+        parameters=sum(parameter.numel() for parameter in classifier.head.parameters())
+        + (0 if backbone is None else backbone.parameter_count),
+        backbone=found and replace(found, checkpoint=portable(found.checkpoint), file=portable(found.file)),
+        head=HeadRecord(
+            run.head.kind, run.head.options, run.head.in_features, run.head.num_classes, record.head_sha256
+        ),
+        training=portable(to_json(run.config)),
+        results=record.results,
+        features=features_origin(record.features),
+        held_out=_inputs(evidence.held_out, unreadable=False),
+        accuracy={file: Accuracy(proof.top1, proof.top5) for file, proof in evidence.proofs.items()},
+        parity={file: _summary(proof.parity) for file, proof in evidence.proofs.items()},
+        precision=None if evidence.gate is None else _precision(evidence.gate),
+        calibration=evidence.calibration,
+        resize=evidence.resize,
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        files={},
+    )
+
+
+def _inputs(held_out: HeldOut, *, unreadable: bool) -> ProofInputs:
+    """The inputs of a proof, counted with those that were left out or without."""
+    left_out = tuple(held_out.unreadable)
+    return ProofInputs(held_out.fingerprint, len(held_out) - (0 if unreadable else len(left_out)), left_out)
+
+
+def _summary(report: ParityReport) -> ParitySummary:
+    return ParitySummary(
+        n=report.n,
+        k=report.k,
+        exact=report.exact,
+        tolerance=report.tolerance,
+        allowed_difference=report.allowed_difference,
+        share=report.share,
+        max_abs_difference=report.max_abs_difference,
+        mean_abs_difference=report.mean_abs_difference,
+        top1_equal=report.equal_top1 / report.n,
+        topk_equal=report.equal_topk / report.n,
+        flips=report.flipped,
+        flips_different=len(report.different),
+        passed=report.passed,
+    )
+
+
+def _precision(gate: GateReport) -> PrecisionRecord:
+    found = {one.name: getattr(gate, one.name) for one in fields(PrecisionRecord)}
+    return PrecisionRecord(**found | {"data": portable(gate.data), "agreement": _summary(gate.agreement)})
+
+
+def write_parity(path: Path, evidence: Evidence, manifest: Manifest) -> None:
+    """Write ``parity.json``: every comparison, the float32 file's too where a lower precision took its place.
+
+    And a hash of each field of the manifest, which no other file vouches for.
+    """
+    gate, compared = evidence.gate, {**evidence.proofs, **evidence.replaced}
+    found: dict[str, Any] = {
+        "held_out": _inputs(evidence.held_out, unreadable=True),
+        "cached_features_relative_difference": evidence.cached,
+        "files": {
+            file: to_json(proof.parity) | {"settings": to_json(proof.settings), "top1": to_json(proof.top1)}
+            for file, proof in compared.items()
+        },
+        "precision": gate and replace(gate, data=portable(gate.data)),
+        FIELD: field_hashes(to_json(manifest), without=UNHASHED),
+    }
+    write_json(path, to_json(found))
+
+
+def file_records(folder: Path) -> dict[str, FileRecord]:
+    """Hash and size of every file in a folder, by its name relative to that."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_record(path) for path in files}
+
+
+def file_record(path: Path) -> FileRecord:
+    """Hash and size of a file."""
+    return FileRecord(sha256_file(path), path.stat().st_size)
