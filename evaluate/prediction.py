@@ -61,7 +61,7 @@ def predict(
             ``k`` below 1.
     """
     if k < 1:
-        raise InputError(f"k: {k} found, expected at least 1")
+        raise InputError(f"--k: {k} found, expected at least 1")
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     if bundle.head_only:
         raise InputError(f"{bundle.path}: a head alone takes features, not images; export it without `head_only`")

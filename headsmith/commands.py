@@ -85,7 +85,7 @@ class Commands(TyperGroup):
         except Exception as error:  # noqa: BLE001 - whatever was not foreseen is one line too, and --debug shows the rest
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            _say(with_flags(_line(error), start=True))
+            _say(with_flags(_line(error), keyword=getattr(error, "keyword", None)))
             raise typer.Exit(_exit_code(error)) from None
 
 

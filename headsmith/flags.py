@@ -31,18 +31,18 @@ def flags_of(group: Any, ctx: Any) -> Iterator[None]:
         _FLAGS.reset(token)
 
 
-def with_flags(line: str, *, start: bool = False) -> str:
+def with_flags(line: str, *, keyword: str | None = None) -> str:
     """A text of the Python functions with flags in the place of keywords in backticks (```overwrite```).
 
     Args:
         line: The text.
-        start: Whether a keyword may begin it too, as it does in errors (``p_k: ...``).
+        keyword: The keyword that it begins with, as errors do (``p_k: ...``).
     """
     flags = _FLAGS.get()()
 
     def flag(found: re.Match[str]) -> str:
         return flags.get(found["name"]) or found[0]
 
-    if start:
-        line = re.sub(r"^(?P<name>[a-z_]\w*)(?=[: ])", flag, line)
+    if keyword is not None and flags.get(keyword):
+        line = f"{flags[keyword]}{line.removeprefix(keyword)}"
     return re.sub(r"`(?P<name>[a-z_]\w*)`", flag, line)

@@ -198,23 +198,24 @@ class TrainConfig:
             object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
             word = getattr(type(self), name)
             if isinstance(word, str) and not isinstance(own, str) and name != "select":
-                raise InputError(f"{name}: {shown(own)} found, expected a word such as {word}")
+                raise InputError(f"{name}: {shown(own)} found, expected a word such as {word}", keyword=name)
         check_choices(self)
         if self.p_k is not None:
             self._weights("p_k")
         if self.select not in SELECTIONS:
             given = self._weights("select", f"one of {', '.join(SELECTIONS)}, or ", SELECTIONS)
             if min(given, default=-1) < 0 or not sum(given) > 0:
-                raise InputError(f"select: {given} found, expected weights of 0 or more, one of them above 0")
+                raise InputError(f"--select: {given} found, expected weights of 0 or more, one of them above 0")
         if self.epochs is not None and self.warmup > self.epochs:
-            raise InputError(f"warmup: {self.warmup} epochs found, expected at most `epochs` ({self.epochs})")
+            raise InputError(f"--warmup: {self.warmup} epochs found, expected at most `epochs` ({self.epochs})")
 
     def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:
         value: Any = getattr(self, name)
         if not isinstance(value, tuple) or not all(map(is_number, value)):
             raise InputError(
                 f"{name}: {shown(value)} found, expected {or_else}weights of top-1, top-2, ... such as "
-                f"(.5, 0, 0, 0, .5){near(str(value), words)}"
+                f"(.5, 0, 0, 0, .5){near(str(value), words)}",
+                keyword=name,
             )
         return value
 

@@ -39,7 +39,8 @@ def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy
     try:
         return TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
     except (ValueError, TypeError) as error:
-        raise InputError(re.sub(r"^method:", "loss:", str(error))) from None
+        message = re.sub(r"^method:", "loss:", str(error))  # it begins with the argument
+        raise InputError(message, keyword=re.split(r"\W", message, maxsplit=1)[0]) from None
 
 
 def chance_loss(config: TrainConfig, num_classes: int) -> float:
@@ -74,7 +75,8 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
         if len(found) > num_classes:
             raise InputError(
                 f"{name}: {len(found)} weights, for top-1 to top-{len(found)}, but only {num_classes} classes; "
-                "give fewer"
+                "give fewer",
+                keyword=name,
             )
     m = num_classes if config.m is None else min(config.m, num_classes)
     temperature = config.inverse_temperature
@@ -102,7 +104,7 @@ def _check_candidates(config: TrainConfig) -> None:
     m, ranks = config.m, len(config.p_k or ())
     if config.loss != "softmax" and isinstance(m, int) and m != TrainConfig.m and 0 < m < ranks:
         raise InputError(
-            f"m: {m} found, but p_k has weights for top-1 to top-{ranks}; expected m of at least {ranks}, "
+            f"--m: {m} found, but p_k has weights for top-1 to top-{ranks}; expected m of at least {ranks}, "
             "or fewer weights"
         )
 
@@ -122,7 +124,7 @@ def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...
         InputError: ``top5`` with fewer than five classes.
     """
     if config.select == "top5" and num_classes < 5:
-        raise InputError(f"select: top5 found, but only {num_classes} classes; choose top1")
+        raise InputError(f"--select: top5 found, but only {num_classes} classes; choose top1")
     if isinstance(config.select, tuple):
         return config.select
     return {"p_k": config.p_k or (1.0,), "top1": (1.0,), "top5": (0.0, 0.0, 0.0, 0.0, 1.0)}[config.select]

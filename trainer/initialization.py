@@ -78,7 +78,7 @@ def initialized_head(
         head = build_head(config.head, feature_dim, len(class_names), seed=config.seed, **options)
     except (RuntimeError, MemoryError):
         said = "".join(f" with {name} {value}" for name, value in options.items())
-        raise InputError(f"head: {config.head}{said} does not fit the memory; choose a smaller head") from None
+        raise InputError(f"--head: {config.head}{said} does not fit the memory; choose a smaller head") from None
     if config.start in (RANDOM, ZEROS):
         if config.start == RANDOM:
             _break_ties(head, config.seed)

@@ -1,6 +1,5 @@
 """Settings in a YAML file."""
 
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -44,7 +43,7 @@ def read_settings(path: str | Path, settings: type) -> dict[str, Any]:
 
 @contextmanager
 def read_from(path: str | Path | None, names: Collection[str]) -> Iterator[None]:
-    """Let an error about a setting, whose name it begins with, begin with the file that spells it out.
+    """Let an error about a setting begin with the file that spells it out.
 
     Args:
         path: The file.
@@ -53,7 +52,7 @@ def read_from(path: str | Path | None, names: Collection[str]) -> Iterator[None]
     try:
         yield
     except InputError as error:
-        if re.split(r"\W", str(error), maxsplit=1)[0] in names:
+        if error.keyword in names:
             raise type(error)(f"{path}: {error}") from None
         raise
 

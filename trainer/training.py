@@ -71,12 +71,15 @@ def train(
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
     if gpu_memory is not None and not gpu_memory >= 0:
-        raise InputError(f"gpu_memory: {gpu_memory} found, expected gigabytes, 0 or more")
+        raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     read = {} if config is None else read_settings(config, TrainConfig)
     with read_from(config, read.keys() - settings.keys()):
-        chosen = _settings(preset, read, settings)
-        resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
+        published = _published(preset, {**read, **settings})
+        with read_from(f"--preset {preset}", published.keys() - read.keys() - settings.keys()):
+            chosen = TrainConfig(**(published | read | settings))
+            refuse_unused(chosen, read, settings)
+            resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
         initialization = initialized_head(
             chosen, feature_set.feature_dim, feature_set.class_names, feature_set.backbone
         )
@@ -103,13 +106,9 @@ def train(
     return Run.load(out)
 
 
-def _settings(preset: str | None, read: dict[str, Any], given: dict[str, Any]) -> TrainConfig:
-    """Defaults, under a preset, under a file, under what was given by name."""
-    named = {**read, **given}
-    published = {} if preset is None else load_preset(preset).settings_of(named.get("loss", TrainConfig.loss))
-    chosen = TrainConfig(**(published | named))
-    refuse_unused(chosen, read, given)
-    return chosen
+def _published(preset: str | None, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What a preset says of the loss that was chosen, or of the default."""
+    return {} if preset is None else load_preset(preset).settings_of(chosen.get("loss", TrainConfig.loss))
 
 
 def _partial_of(out: Path) -> Path:

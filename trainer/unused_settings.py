@@ -51,7 +51,7 @@ def refuse_unused(config: TrainConfig, *given: Iterable[str]) -> None:
     """
     chosen = [names for names in map(set, given) if names != _DEFAULTS.keys()]
     for message in unused_settings(config, set().union(*chosen)):
-        raise InputError(message)
+        raise InputError(message, keyword=message.partition(":")[0])
 
 
 def _unused_by_loss(config: TrainConfig) -> dict[str, str]:

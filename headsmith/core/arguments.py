@@ -61,7 +61,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
             hint = signature.parameters[name].annotation
             kind = signature.parameters[name].kind
             if kind is not inspect.Parameter.VAR_KEYWORD and not _fits(value, hint):
-                raise ArgumentError(f"{name}: {shown(value)} found, expected {_expected(hint)}")
+                raise ArgumentError(f"{name}: {shown(value)} found, expected {_expected(hint)}", keyword=name)
         return function(*args, **kwargs)
 
     return named(checked)

@@ -32,11 +32,23 @@ class HeadsmithError(Exception):
     A flag in the message becomes the keyword of the Python functions, see `with_keywords`; the command line turns it
     into the flag again. Control characters, which may come from a file's names and from messages of libraries, are
     made visible. The middle of a message of thousands of letters is left out.
+
+    Attributes:
+        keyword: The argument that the message begins with, by its keyword; ``None`` where it begins with a path, or
+            with anything else.
     """
 
     exit_code: int
 
-    def __init__(self, message: object) -> None:
+    def __init__(self, message: object, *, keyword: str | None = None) -> None:
+        """Say what went wrong.
+
+        Args:
+            message: What is wrong.
+            keyword: What it begins with, where that is a keyword; for a flag nobody need say it.
+        """
+        flag = _FLAG.match(str(message))
+        self.keyword = keyword if flag is None or flag["name"] is None else _keyword(flag)
         text = printable(with_keywords(message))
         super().__init__(text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}")
 

@@ -79,13 +79,13 @@ def test_the_order_of_settings_is_told(features, tmp_path, monkeypatch):
     def told(*rows):
         screen = StringIO()
         monkeypatch.setattr("headsmith.show_sweep.console", Console(file=screen, width=200))
-        show_sweep(replace(found, record=found.record | {"settings": list(rows)}), as_json=False)
+        show_sweep(replace(found, record=replace(found.record, settings=list(rows))), as_json=False)
         return screen.getvalue()
 
-    assert first["chosen"] == "winner"
+    assert first.chosen == "winner"
     assert "Settings, the best on validation first (*: the winner);" in told(first, second)
-    lucky = second | {"val_score_mean": first["val_score_mean"] + 1}
-    assert "Settings, the winner (*) over 3 seeds first, then the best;" in told(first | {"seeds": 3}, lucky)
+    lucky = replace(second, val_score_mean=first.val_score_mean + 1)
+    assert "Settings, the winner (*) over 3 seeds first, then the best;" in told(replace(first, seeds=3), lucky)
 
 
 def test_json(features, tmp_path):

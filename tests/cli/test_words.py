@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
@@ -64,6 +65,46 @@ def test_a_file_that_is_only_read_is_told_of_the_command_that_has_the_option(tmp
     words = {"FILE": path, "NAME": {"labels": "b", "features": "w"}[name], "FOLDER": out}
     assert headsmith(*(words.get(word, word) for word in advised.split()[1:]))[0] == 0
     assert headsmith("inspect", out)[0] in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("train", "loss", "--out", "x"), "loss: no such file or folder"),
+        (("train", "seed", "--out", "x"), "seed: is not a feature set"),
+        (("inspect", "seed"), "seed: is not a feature set"),
+        (("evaluate", "data", "--data", "labels", "--out", "x"), "data: no model in it"),
+        (("import", "labels", "--out", "x"), "labels: holds no file with features"),
+        (("info", "k"), "k: no such file"),
+        (("sweep", "iris", "--out", "x", "--config", "config"), "config: not found"),
+        (("train", "iris", "--out", "seed", "--overwrite"), "seed: is not what would replace it"),
+        (("export", "format", "--out", "x"), "format: no such run folder"),
+        (("report", "out"), "out: holds no results"),
+        (("train", "iris", "--out", "x", "--config", "momentum"), "momentum: not found"),
+        (("train", "iris", "--out", "x", "--m", 1), "--m: 1 found"),
+        (("train", "iris", "--out", "x", "--p-k", "1,1"), "--p-k: sums to 2"),
+        (("train", "iris", "--out", "x", "--select", "top5"), "--select: top5 found"),
+        (("train", "iris", "--out", "x", "--warmup", 9, "--epochs", 3), "--warmup: 9.0 epochs found"),
+        (("train", "iris", "--out", "x", "--preset", "paper/cifar100", "--loss", "neuralsort"), "--preset paper/cif"),
+        (("sweep", "iris", "--out", "x", "--preset", "paper/cifar100"), "--preset paper/cifar100: p_k: 5 weights"),
+        (("train", "iris", "--out", "x", "--config", "start"), "start: m: 1 found"),
+        (("sweep", "iris", "--out", "x", "--config", "preset"), "preset paper/cifar100: p_k: 5 weights"),
+    ],
+)
+def test_a_path_that_is_spelt_as_a_keyword_stays_as_it_was_typed(iris, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "iris").symlink_to(iris)
+    for name in ("seed", "data"):
+        (tmp_path / name).mkdir()
+    picture = tmp_path / "labels" / "a"
+    picture.mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(picture / "0.png")
+    (tmp_path / "seed" / "mine").write_text("x")
+    (tmp_path / "start").write_text("m: 1")
+    (tmp_path / "preset").write_text("preset: paper/cifar100\nloss: neuralsort")
+    status, found = headsmith(*arguments)
+    assert status == 2
+    assert found.split("headsmith: ")[-1].startswith(said)
 
 
 def test_outside_of_a_command_nothing_is_changed():

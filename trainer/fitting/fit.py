@@ -113,11 +113,13 @@ def fit_heads(
 
 def _check_shared(configs: Sequence[TrainConfig]) -> None:
     if configs[0].optimizer == "lbfgs" and len(configs) > 1:
-        raise InputError(f"optimizer: lbfgs found for {len(configs)} heads; it fits one head at a time")
+        raise InputError(f"--optimizer: lbfgs found for {len(configs)} heads; it fits one head at a time")
     for name in (entry.name for entry in dataclasses.fields(TrainConfig)):
         values = {repr(getattr(config, name)) for config in configs}
         if len(values) > 1 and name not in PER_HEAD:
-            raise InputError(f"{name}: {' and '.join(sorted(values))} found; heads of one bank share one value")
+            raise InputError(
+                f"{name}: {' and '.join(sorted(values))} found; heads of one bank share one value", keyword=name
+            )
 
 
 def _identity(

@@ -46,13 +46,21 @@ class Plan:
         trials: Every head, once.
         final_seeds: Seeds with which the setting that is chosen of every group is trained too.
         preset: The published settings that it builds on.
-        where: The file, for messages.
+        where: The file, or the preset where there is none, for messages.
     """
 
     trials: list[Trial]
     final_seeds: list[int]
     preset: Preset | None
     where: str
+
+    def source_of(self, setting: str | None, config: TrainConfig) -> str:
+        """What says a setting of a head, for messages: the preset whose value it is, or else `where`."""
+        if self.preset is None or self.where.startswith("--preset "):
+            return self.where
+        published = self.preset.settings_of(config.loss)
+        own = setting in published and getattr(config, setting) == published[setting]
+        return f"preset {self.preset.name}" if own else self.where
 
     def request(self, fingerprint: str) -> str:
         """SHA-256 of what decides the sweep's result, on features with this fingerprint."""
@@ -77,7 +85,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     """
     if config is None and preset is None:
         raise InputError("--config: not given; expected a sweep file, or --preset, whose grid is trained without one")
-    where = str(config) if isinstance(config, str | Path) else "config"
+    where = f"--preset {preset}" if config is None else str(config) if isinstance(config, str | Path) else "config"
     given = dict(_read(config) if isinstance(config, str | Path) else config or {})
     name = given.pop("preset", None) if preset is None else preset
     given.pop("preset", None)

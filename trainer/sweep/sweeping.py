@@ -103,10 +103,12 @@ def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Trial]:
                 f"{feature_set.path}: has no split {split!r}, found {feature_set.splits}; a sweep needs it"
             )
     classes, features = len(feature_set.class_names), feature_set.arrays("train")[0]
-    try:
-        trials = [replace(one, config=resolve(one.config, classes, features)) for one in plan.trials]
-    except InputError as error:
-        raise InputError(f"{plan.where}: {error}") from None
+    trials = []
+    for one in plan.trials:
+        try:
+            trials.append(replace(one, config=resolve(one.config, classes, features)))
+        except InputError as error:
+            raise InputError(f"{plan.source_of(error.keyword, one.config)}: {error}") from None
     check_criterion(trials, plan.where)
     return list(dict.fromkeys(trials))
 
