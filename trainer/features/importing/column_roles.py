@@ -1,7 +1,7 @@
 """Which column holds what: found where only one can, else asked for by name."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,19 +13,21 @@ from .matrix import check_matrix
 from .numbered_columns import gap
 from .origin import Origin
 from .row_splits import says_splits, split_column
-from .table import Column, Table, without_split
+from .table import OBJECTS, Column, Table, without_split
 
-_FEATURES = {
-    "feature",
-    "features",
-    "embedding",
-    "embeddings",
-    "image_embedding",
-    "image_embeddings",
-    "image_embeds",
-    "x",
+_USUAL = {
+    "features": {
+        "feature",
+        "features",
+        "embedding",
+        "embeddings",
+        "image_embedding",
+        "image_embeddings",
+        "image_embeds",
+        "x",
+    },
+    "labels": {"label", "labels", "target", "targets", "y", "class"},
 }
-_LABELS = {"label", "labels", "target", "targets", "y", "class"}
 _IDS = {"id", "ids"}
 
 
@@ -82,16 +84,20 @@ def choose(table: Table, asked: Names) -> Chosen:
         InputError: None fits or several do (the message lists them), a name that is not there, or columns of different
             length, or a column of splits that names none or others than the file.
     """
-    features = _find(table, "features", asked.features, _is_features, _FEATURES, asked.origin)
+    matrices = [column for column in table.columns if _is_features(column)]
+    features = _find(table, "features", asked.features, matrices, asked.origin)
     check_matrix(table, features, asked.origin)
-    named = (asked.features, asked.labels, asked.ids, asked.groups)
-    splits = split_column(table, features.shape[0], other_than=named)
+    rows, named = features.shape[0], (asked.features, asked.labels, asked.ids, asked.groups)
+    splits = split_column(table, rows, other_than=named)
     rest = [column for column in table.columns if column is not features and column is not splits]
     classes = [column for column in rest if column.class_names is not None]
     found = replace(table, columns=classes if len(classes) == 1 and asked.labels is None else rest)
-    own = _own_ids(rest, features.shape[0])
-    labels = _find(found, "labels", asked.labels, lambda one: one is not own and _is_labels(one), _LABELS, asked.origin)
-    ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else own if own is not labels else None
+    own = _own_ids(rest, rows)
+    possible = [column for column in found.columns if column is not own and _is_labels(column)]
+    of_rows = [column for column in possible if column.shape[0] == rows]
+    labels = _find(found, "labels", asked.labels, of_rows or possible, asked.origin)
+    ids = None if own is None or own is labels else own.needed(table.name)
+    ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else ids
     groups = _called(table, asked.groups, asked.origin.column("groups")) if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits, asked.origin) else None
     chosen = Chosen(table, features, labels, ids, groups, used, asked)
@@ -99,17 +105,14 @@ def choose(table: Table, asked: Names) -> Chosen:
     return chosen
 
 
-def _find(
-    table: Table, role: str, asked: str | None, fits: Callable[[Column], bool], usual: set[str], origin: Origin
-) -> Column:
+def _find(table: Table, role: str, asked: str | None, possible: Sequence[Column], origin: Origin) -> Column:
     flag = origin.column(role)
     if asked is not None:
         return _called(table, asked, flag)
-    possible = [column for column in table.columns if fits(column)]
-    by_name = [column for column in table.columns if without_split(column.name).lower() in usual]
+    by_name = [column for column in table.columns if without_split(column.name).lower() in _USUAL[role]]
     for candidates in (possible, [column for column in possible if column in by_name], [] if possible else by_name):
         if len(candidates) == 1:
-            return candidates[0]
+            return candidates[0].needed(table.name)
     if possible:
         names = [column.name for column in possible]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -125,13 +128,14 @@ def _find(
     holds = f"others are {holds}: {todo}" if holds else "it holds nothing else"
     if role == "features" and (lacking := gap(table.columns)):
         holds = f"{lacking}, and numbers without a gap from 0 or 1 are expected; {holds}"
-    raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}")
+    faults = "".join(f"; {column.fault}" for column in table.columns if column.fault)
+    raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}{faults}")
 
 
 def _called(table: Table, asked: str, flag: str) -> Column:
     for column in table.columns:
         if asked in (column.name, without_split(column.name)):
-            return column
+            return column.needed(table.name)
     names = [column.name for column in table.columns]
     holds = listed([short(name) for name in names], 20)
     raise InputError(f"{table.name}: {flag} {shown(asked)} found, expected one of {holds}{near(asked, names)}")
@@ -152,9 +156,9 @@ def _own_ids(columns: Sequence[Column], rows: int) -> Column | None:
 
 
 def _is_whole(column: Column) -> bool:
-    """Whether a column holds whole numbers, which are floats where some are missing."""
+    """Whether a column holds whole numbers, which are floats where some are missing, or what cannot be read."""
     if not re.fullmatch(r"float(32|64)", column.dtype):
-        return re.fullmatch(r"u?int\d+", column.dtype) is not None
+        return re.fullmatch(rf"u?int\d+|{OBJECTS}", column.dtype) is not None
     values = column.read()
     given = values[~np.isnan(values)]
     return bool(given.size) and bool((np.isfinite(given) & (given == np.floor(given))).all())
@@ -165,7 +169,7 @@ def _is_features(column: Column) -> bool:
 
 
 def _is_labels(column: Column) -> bool:
-    return column.one_a_row and re.fullmatch(r"u?int\d+|bool|str", column.dtype) is not None
+    return column.one_a_row and re.fullmatch(rf"u?int\d+|bool|str|{OBJECTS}", column.dtype) is not None
 
 
 def _check_columns(chosen: Chosen) -> None:

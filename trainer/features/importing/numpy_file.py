@@ -28,6 +28,11 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 _BAD_HEADER = (ValueError, TypeError, EOFError, OSError, MemoryError, RecursionError, tokenize.TokenError)
 _BAD_ARCHIVE = (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError)
 
+_PICKLED = (
+    "holds pickled Python objects, which could run code; where you trust it, write it again as numbers or text: "
+    "numpy.save(path, numpy.asarray(values.tolist()))"
+)
+
 
 class _Header(NamedTuple):
     shape: tuple[int, ...]
@@ -43,7 +48,7 @@ def read_npz(path: Path) -> list[Table]:
     """Open an ``.npz`` archive. Its arrays are read a block at a time, compressed or not.
 
     Raises:
-        InputError: It is damaged, holds an array of objects, or unpacks to far more than it takes on disk.
+        InputError: It is damaged, or unpacks to far more than it takes on disk.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -64,6 +69,8 @@ def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Col
     where, key = f"{path}: {entry.filename}", entry.filename.removesuffix(".npy")
     with archive.open(entry) as file:
         header = _header(file, where)
+        if header.dtype.hasobject:
+            return Column.unreadable(key, header.shape, f"{entry.filename}: {_PICKLED}")
         _check_size(where, header.size, entry.file_size - file.tell())
     check_unpacked(where, header.size, path.stat().st_size)
     read = _transposed if header.fortran and len(header.shape) > 1 else _stream
@@ -109,7 +116,7 @@ def _header(file: IO[bytes], where: str) -> _Header:
     """What an array's header says.
 
     Raises:
-        InputError: It is damaged, or the values are objects or nothing.
+        InputError: It is damaged, or the values are nothing.
     """
     try:
         version = npy.read_magic(file)
@@ -121,11 +128,6 @@ def _header(file: IO[bytes], where: str) -> _Header:
     except _BAD_HEADER as error:
         raise _damaged(where, "truncated or no .npy file", error) from None
     shape, _, dtype = header
-    if dtype.hasobject:
-        raise InputError(
-            f"{where}: holds pickled Python objects, which could run code; where you trust it, write it again as "
-            "numbers or text: numpy.save(path, numpy.asarray(values.tolist()))"
-        )
     if any(type(length) is not int or length < 0 for length in shape) or not dtype.itemsize:
         raise InputError(f"{where}: shape {shape} of {dtype} found, expected lengths of 0 or more; get it again")
     if dtype.kind == "U":
@@ -165,6 +167,8 @@ def open_npy(path: Path, name: str, rows: slice = ALL) -> Column:
     with path.open("rb") as file:
         header = _header(file, str(path))
         offset = file.tell()
+    if header.dtype.hasobject:
+        raise InputError(f"{path}: {_PICKLED}")
     _check_size(str(path), header.size, path.stat().st_size - offset)
     order: Any = "F" if header.fortran else "C"
     if header.size and header.shape:

@@ -17,7 +17,7 @@ def split_column(table: Table, rows: int, other_than: Collection[str | None]) ->
     """The column called ``split`` with one value a row, or ``None``; those that were asked for are something else."""
     named = [column for column in table.columns if column.name.lower() in _NAMES and column.name not in other_than]
     found = [column for column in named if column.shape == (rows,)]
-    return found[0] if len(found) == 1 else None
+    return found[0].needed(table.name) if len(found) == 1 else None
 
 
 def says_splits(table: Table, column: Column, origin: Origin) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from ..size_limits import BLOCK_BYTES, check_memory
 Array = np.ndarray[Any, Any]
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
 CLASS_NAMES = ("classes", "class_names", "label_names")
+OBJECTS = "object"
 TORCH_ONLY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
@@ -35,6 +36,7 @@ class Column:
         class_names: The names of the classes, where the file itself says that the column holds indices into them.
         place: From row and column to where a value stands in a file of text, and what is written there.
         parts: The columns of the file that make up a matrix, where each feature has one.
+        fault: Why it cannot be read, with its name; whoever needs it is told, to others it is a column not read.
     """
 
     name: str
@@ -44,6 +46,22 @@ class Column:
     class_names: list[str] | None = None
     place: Callable[[int, int], str] | None = None
     parts: Sequence[str] = ()
+    fault: str = ""
+
+    @classmethod
+    def unreadable(cls, name: str, shape: tuple[int, ...], fault: str, dtype: str = OBJECTS) -> Self:
+        """A column of which nothing can be read."""
+        return cls(name, shape, dtype, lambda: (), fault=fault)
+
+    def needed(self, table: str) -> Self:
+        """The column itself, for a part that it alone can have.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        if self.fault:
+            raise InputError(f"{table}: {self.fault}")
+        return self
 
     def part(self, column: int) -> str:
         """What to call one column of a matrix."""

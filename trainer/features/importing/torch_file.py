@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -28,6 +28,13 @@ SAFE_WAY = (
 )
 
 
+class _Unreadable(NamedTuple):
+    """What stands for the values of samples that cannot be put together."""
+
+    shape: tuple[int, ...]
+    fault: str
+
+
 def read_torch(path: Path) -> list[Table]:
     """Open a file of tensors.
 
@@ -41,17 +48,14 @@ def read_torch(path: Path) -> list[Table]:
         leaves = list(islice(_flat(loaded), _MOST_LEAVES + 1))
     except RecursionError:
         raise InputError(f"{path}: its dictionaries lie too deep in each other, expected features and labels") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     if len(leaves) > _MOST_LEAVES:
         raise InputError(f"{path}: more than {_MOST_LEAVES:,} tensors and values, expected features and labels")
-    for name, value in leaves:
-        _check_leaf(f"{path}: {name}", value)
-    columns = [_column(name, value, path) for name, value in leaves if _is_array(value)]
+    columns = [column for name, value in leaves if (column := _column(name, value)) is not None]
     if not columns:
         raise InputError(f"{path}: holds {type(loaded).__name__} without tensors, expected features and labels")
-    for _, value in leaves:
-        if isinstance(value, torch.Tensor):
+    unreadable = {column.name for column in columns if column.fault}
+    for name, value in leaves:
+        if isinstance(value, torch.Tensor) and name not in unreadable:
             check_unpacked(str(path), value.numel() * value.element_size(), path.stat().st_size)
     tables = by_split(columns, str(path), path.name)
     if {table.split for table in tables} == {"train", "val"} and _is_the_papers(columns):
@@ -111,7 +115,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
         items = [(str(place), item) for place, item in enumerate(value)]
     elif isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
-        items = list(_put_together(value, prefix).items())
+        items = list(_put_together(value, prefix or "the list").items())
     else:
         yield prefix or "tensor", value
         return
@@ -119,45 +123,61 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield from _flat(item, f"{prefix}/{key}" if prefix else key)
 
 
-def _put_together(samples: Sequence[dict[Any, Any]], prefix: str) -> dict[str, Any]:
-    """From a dictionary for every sample to a dictionary of columns."""
-    where, keys = prefix or "the list", list(samples[0])
-    for row, sample in enumerate(samples):
-        if list(sample) != keys:
-            raise InputError(f"{where}: keys {list(sample)[:10]} in row {row}, expected {keys[:10]} as in row 0")
-    found: dict[str, Any] = {}
-    for key in keys:
+def _put_together(samples: Sequence[dict[Any, Any]], where: str) -> dict[str, Any]:
+    """From a dictionary for every sample to a dictionary of columns, some of which cannot be read."""
+    keys, found = list(samples[0]), dict[str, Any]()
+    everywhere = set(keys).intersection(*samples)
+    odd = next((row for row, sample in enumerate(samples) if sample.keys() != samples[0].keys()), 0)
+    for key in dict.fromkeys(key for sample in samples for key in sample):
+        if key not in everywhere:
+            said = f"keys {list(samples[odd])[:10]} in row {odd}, expected {keys[:10]} as in row 0"
+            found[str(key)] = _Unreadable((len(samples),), f"{where}: {said}")
+            continue
         values = [sample[key] for sample in samples]
-        if isinstance(values[0], torch.Tensor):
-            first = values[0]
-            other = [row for row, one in enumerate(values) if getattr(one, "shape", None) != first.shape]
-            if other:
-                shape = tuple(first.shape)
-                raise InputError(f"{where}: {key} in row {other[0]} is no tensor of shape {shape} as in row 0")
-            found[str(key)] = torch.stack(values)
+        kinds = [_shape(value) if isinstance(value, torch.Tensor) else None for value in values]
+        other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if other is not None:
+            found[str(key)] = _Unreadable(
+                (len(samples),), f"{where}: {key} in row {other} is {_unlike(kinds[0])} row 0"
+            )
         else:
-            found[str(key)] = values
+            found[str(key)] = values if kinds[0] is None else torch.stack(values)
     return found
 
 
-def _is_array(value: Any) -> bool:
-    """Tensors, and plain lists of numbers or text, as labels often are."""
+def _unlike(shape: tuple[int, ...] | None) -> str:
+    return "a tensor, other than in" if shape is None else f"no tensor of shape {shape} as in"
+
+
+def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    return () if tensor.is_nested else tuple(tensor.shape)
+
+
+def _column(name: str, value: Any) -> Column | None:
+    """A tensor, or a plain list of numbers or text, as labels often are; nothing for other values."""
+    if isinstance(value, _Unreadable):
+        return Column.unreadable(name, value.shape, value.fault)
     if isinstance(value, torch.Tensor):
-        return value.dim() > 0 and value.layout == torch.strided
-    return isinstance(value, list) and bool(value) and all(type(item) in (int, float, str, bool) for item in value)
+        return _of_tensor(name, value)
+    given = [one for one in value if one is not None] if isinstance(value, list) else []
+    return _of_list(name, value) if given and all(type(one) in (int, float, str, bool) for one in given) else None
 
 
-def _check_leaf(where: str, value: Any) -> None:
-    """Raise an `InputError` for a tensor that holds no rows, or a list of values with None among them."""
-    if isinstance(value, torch.Tensor):
-        check_filled(where, value)
-    elif isinstance(value, list) and None in value and _is_array([one for one in value if one is not None]):
-        raise InputError(f"{where}: None in row {value.index(None)}, expected a value in every row; remove such rows")
+def _of_tensor(name: str, tensor: torch.Tensor) -> Column | None:
+    shape, dtype = _shape(tensor), str(tensor.dtype).removeprefix("torch.")
+    try:
+        check_filled(name, tensor)
+    except InputError as error:
+        return Column.unreadable(name, shape, str(error), dtype)
+    return Column(name, shape, dtype, partial(slices, tensor)) if shape else None
 
 
-def _column(name: str, value: Any, path: Path) -> Column:
-    if isinstance(value, torch.Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
-        return Column(name, tuple(value.shape), dtype, partial(slices, value))
-    array: Array = array_of(f"{path}: {name}", value)
+def _of_list(name: str, values: list[Any]) -> Column:
+    try:
+        if None in values:
+            row = values.index(None)
+            raise InputError(f"{name}: None in row {row}, expected a value in every row; remove such rows")
+        array: Array = array_of(name, values)
+    except InputError as error:
+        return Column.unreadable(name, (len(values),), str(error))
     return Column(name, array.shape, dtype_name(array.dtype), partial(slices, array))
