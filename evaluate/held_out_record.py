@@ -73,6 +73,6 @@ class HeldOutRecord:
 
 def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
     """The values of any version as those of this one: warnings were ``notes`` without codes."""
-    if "notes" not in values:
+    if not isinstance(values.get("notes"), list):
         return values
     return {name: value for name, value in values.items() if name != "notes"} | {"warnings": of_texts(values["notes"])}

@@ -6,12 +6,24 @@ from typing import Any
 
 from huggingface_hub import repocard_data as hub
 
-from ..core.warnings import are_worthless
+from ..core.files import read_json
+from ..core.structure import structured
+from ..core.warnings import CodedWarning, are_worthless, of_texts
 from ..export.held_out import Unreadable
 from ..metrics.proportions import Share
+from ..models.preprocessing import Preprocessing
+from .held_out_record import ADVICE
 from .measuring.published import Flips, Verdict
 from .measuring.speed import Speed
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
+
+# Warnings that a later timing replaces, and how their sentences began before there were codes.
+BUSY, BROKEN, UNTIMED = "busy-machine", "not-finite-in-batch", "speed-not-timed"
+OLD = {
+    "busy machine": BUSY,
+    "its answers are NaN or infinite at a batch size": BROKEN,
+    "speed was not timed": UNTIMED,
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Setup:
     image_size: int | None
     crop_pct: float | None
     interpolation: str | None
-    preprocessing: dict[str, Any] | None
+    preprocessing: Preprocessing | None
     provider: str
     provider_name: str
     provider_options: dict[str, str]
@@ -90,11 +102,11 @@ class EvalResult:
         setup: What was run, and with what.
         verdict: Beside what was published; ``None`` where nothing was.
         against: Beside another runtime; ``None`` where none was asked for.
-        flags: What makes the result doubtful, in words.
+        warnings: What to look at before the figures are used.
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
         unreadable: What was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
-        notes: What of the classifier's setup is worth telling, in words.
+        notes: Facts of the classifier's setup and of the images, in words.
         conditions: Hash of machine, versions, threads and batch size, under which it was measured.
     """
 
@@ -113,7 +125,7 @@ class EvalResult:
     setup: Setup
     verdict: Verdict | None
     against: Flips | None
-    flags: list[str]
+    warnings: list[CodedWarning]
     not_finite: int
     unreadable: list[Unreadable]
     duplicates: int
@@ -131,10 +143,19 @@ class EvalResult:
             if found != len(self.labels):
                 raise ValueError(f"summary.{name}: found {found}, expected {len(self.labels)}, one for each of labels")
 
+    @classmethod
+    def read(cls, path: Path) -> "EvalResult":
+        """Read ``result.json``.
+
+        Raises:
+            InputError: No such file, or no such record in it.
+        """
+        return structured(_upgraded(read_json(path)), cls, str(path), advice=ADVICE)
+
     @property
     def worthless(self) -> bool:
-        """Whether its doubts say that the answers are no better than guesses."""
-        return are_worthless(self.flags)
+        """Whether its warnings say that the answers are no better than guesses."""
+        return are_worthless(self.warnings)
 
     @property
     def n(self) -> int:
@@ -170,6 +191,35 @@ class EvalResult:
         ]
         index: list[dict[str, Any]] = hub.eval_results_to_model_index(self.model, found)
         return index
+
+
+def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of any version as those of this one.
+
+    Warnings were ``flags`` without codes, and one of the notes; recipes that drop transparency said no background.
+    """
+    setup = values.get("setup")
+    if isinstance(setup, dict) and isinstance(setup.get("preprocessing"), dict):
+        recipe = {"background": None} | setup["preprocessing"]
+        values = values | {"setup": setup | {"preprocessing": recipe}}
+    flags, notes = values.get("flags"), values.get("notes", [])
+    if not isinstance(flags, list) or not isinstance(notes, list):
+        return values
+    late = [note for note in notes if _code(note) is not None]
+    return {name: value for name, value in values.items() if name != "flags"} | {
+        "warnings": [_coded(text) for text in of_texts([*flags, *late])],
+        "notes": [note for note in notes if note not in late],
+    }
+
+
+def _coded(warning: Any) -> Any:
+    """A warning as JSON values, under the code by which a later timing finds it."""
+    code = _code(warning.get("message")) if isinstance(warning, dict) else None
+    return warning if code is None else warning | {"code": code}
+
+
+def _code(text: Any) -> str | None:
+    return next((code for start, code in OLD.items() if isinstance(text, str) and text.startswith(start)), None)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""What makes a measurement doubtful, in words."""
+"""What makes a measurement worth a second look; `docs/evaluation.md` lists the codes."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from ..core.warnings import AT_CHANCE, NO_ANSWER
+from ..core.errors import with_keywords
+from ..core.warnings import CodedWarning
 from ..export.bundle.bundle import Bundle
 from ..export.origin import path_inside
 from ..metrics.chance import like_guesses
@@ -13,7 +15,7 @@ from .metrics import Summary
 DOMINANT, BALANCED = 0.9, 0.5
 
 
-def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: bool) -> list[str]:
+def warnings_of(summary: Summary, measured: Measurement, chance: float, trained_on: bool) -> list[CodedWarning]:
     """Look for what is rarely right.
 
     Args:
@@ -22,25 +24,32 @@ def doubts(summary: Summary, measured: Measurement, chance: float, trained_on: b
         chance: Share of the inputs that naming always the same class has right.
         trained_on: Whether the inputs lie in the training split of the classifier's own source.
     """
-    found, top1 = [], measured.scores.correct()
+    found, top1 = dict[str, str](), measured.scores.correct()
     if trained_on:
-        found.append("the head was trained on these images; measure on others")
+        found["trained-on"] = "the head was trained on these images; measure on others"
     if summary.nan == summary.n:
-        found.append(f"{NO_ANSWER}: every one of {summary.n} inputs has NaN among its logits")
+        found["no-answer"] = f"every one of {summary.n} inputs has NaN among its logits"
     elif chance < 1 and like_guesses(int(top1.sum()), len(top1), chance):
-        found.append(
-            f"{AT_CHANCE}: top-1, {top1.mean():.1%}, cannot be told from guessing: the most frequent class, always "
-            f"named, is right for {chance:.1%}"
+        found["chance"] = (
+            f"top-1, {top1.mean():.1%}, cannot be told from guessing: the most frequent class, always named, is right "
+            f"for {chance:.1%}"
         )
     if summary.predicted_share > DOMINANT and summary.label_share is not None and summary.label_share < BALANCED:
-        found.append(f"one class takes {summary.predicted_share:.0%} of the predictions")
+        found["one-class"] = f"one class takes {summary.predicted_share:.0%} of the predictions"
     if measured.not_finite:
-        found.append(f"{measured.not_finite} inputs have NaN or infinite logits")
+        found["not-finite"] = f"{measured.not_finite} inputs have NaN or infinite logits"
     if measured.batch_dependent:
-        found.append("an input has other logits in a batch of another size: its answers depend on what lies beside it")
+        found["batch-dependent"] = (
+            "an input has other logits in a batch of another size: its answers depend on what lies beside it"
+        )
     if measured.inconsistent:
-        found.append(f"{measured.inconsistent} inputs have topk_indices against the file's own logits")
-    return found
+        found["wrong-topk"] = f"{measured.inconsistent} inputs have topk_indices against the file's own logits"
+    return [CodedWarning(code, message) for code, message in found.items()]
+
+
+def in_keywords(warnings: Iterable[CodedWarning]) -> list[CodedWarning]:
+    """The same with keywords in the place of flags, as `InputError` has them."""
+    return [CodedWarning(one.code, with_keywords(one.message)) for one in warnings]
 
 
 def was_trained_on(data: str, bundle: Bundle | None) -> bool:

@@ -6,8 +6,9 @@ from rich.table import Column, Table
 
 from .core.printable import printable
 from .core.terminal import escape
+from .core.warnings import CodedWarning
 from .flags import with_flags
-from .show import LISTED, console, list_unreadable, show_json
+from .show import LISTED, console, list_unreadable, show_json, show_warnings
 
 if TYPE_CHECKING:
     from .evaluate import EvalResult, Results
@@ -35,14 +36,13 @@ def show_results(results: "Results", as_json: bool) -> None:
         "least 0.05)",
     )
     console.print(f"results and every prediction: {escape(str(results.path))}")
-    for warning in results.data.warnings:
-        console.print(f"[yellow]warning ({warning.code}):[/] {escape(with_flags(warning.message))}")
+    show_warnings(results.data.warnings)
     if first.duplicates:
-        console.print(f"[yellow]note:[/] {first.duplicates} {kind} repeat an earlier one, byte by byte; they count")
+        message = f"{first.duplicates} {kind} repeat an earlier one, byte by byte; they count"
+        show_warnings([CodedWarning("duplicates", message)])
     _show_notes(results)
     for result in results:
-        for flag in result.flags:
-            console.print(f"[yellow]doubt:[/] {escape(result.model)}: {escape(with_flags(flag))}")
+        show_warnings([CodedWarning(one.code, f"{result.model}: {one.message}") for one in result.warnings])
         _show_reference(result)
     for failed in results.failed:
         console.print(f"[red]failed:[/] {escape(with_flags(failed.line))}")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from ...core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
+from ...core.warnings import CodedWarning
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model
@@ -16,7 +17,7 @@ from ..metrics import Summary, class_table, confused_pairs, reliability, selecti
 from ..options import EvaluationOptions
 from ..result import EvalResult, FailedModel, Setup
 from ..results import Predictions, ResultsFolder
-from ..warnings import doubts, was_trained_on
+from ..warnings import in_keywords, warnings_of, was_trained_on
 from ..zoo import Candidate, Failed, open_candidate
 from ..zoo.external_onnx import ExternalOnnxModel
 from ..zoo.failure import failure
@@ -61,7 +62,7 @@ def _measure(
 ) -> tuple[EvalResult, Predictions, Array | None]:
     _check_nodes(candidate, model, options)
     held_out = data.for_classifier(model.metadata, candidate.names, strict=options.strict)
-    suspicions, notes = probed(candidate, model, held_out)
+    probe_warnings, notes = probed(candidate, model, held_out)
     measured = measure(model, held_out, options)
     notes += _remarked(held_out, candidate)
     speed = speed_of_pass(model, held_out, measured, options)
@@ -75,7 +76,7 @@ def _measure(
     order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
     correct, several = scores.correct(), scores.several
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
-    summary = summarize(scores, ks=options.k)
+    summary, trained_on = summarize(scores, ks=options.k), was_trained_on(data.place, candidate.bundle)
     result = EvalResult(
         key=_key(candidate, data, options),
         model=candidate.id,
@@ -92,10 +93,9 @@ def _measure(
         setup=_setup(candidate, model, data, options),
         verdict=None,
         against=against,
-        flags=[
-            *suspicions,
-            *map(with_keywords, _strange_scores(model)),
-            *doubts(summary, measured, _chance(data, measured, summary), was_trained_on(data.place, candidate.bundle)),
+        warnings=[
+            *in_keywords([*candidate.warnings, *probe_warnings, *_strange_scores(model)]),
+            *warnings_of(summary, measured, _chance(data, measured, summary), trained_on),
         ],
         not_finite=measured.not_finite,
         unreadable=list(held_out.unreadable),
@@ -118,18 +118,20 @@ def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
     return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
 
 
-def _strange_scores(model: Model) -> list[str]:
+def _strange_scores(model: Model) -> list[CodedWarning]:
     """What to say of probabilities that do not sum to 1, and of logits that may be probabilities."""
     if not isinstance(model, ExternalOnnxModel):
         return []
     found = []
     if model.strange_sums:
-        found.append("its probabilities do not sum to 1: is its softmax over another axis than the classes?")
+        message = "its probabilities do not sum to 1: is its softmax over another axis than the classes?"
+        found.append(CodedWarning("sums", message))
     if model.like_probabilities:
-        found.append(
+        message = (
             "outputs lie in 0..1: are they probabilities? They are taken as logits: the order of the classes stands, "
             "NLL, Brier score and calibration do not; make the logits an output and name it with --output"
         )
+        found.append(CodedWarning("probabilities", message))
     return found
 
 
@@ -188,7 +190,7 @@ def _setup(candidate: Candidate, model: Model, data: HeldOut, options: Evaluatio
         image_size=image.crop_size[0] if image else None,
         crop_pct=recipe.crop_pct if recipe else None,
         interpolation=recipe.interpolation if recipe else None,
-        preprocessing=recipe.to_dict() if recipe else None,
+        preprocessing=recipe,
         provider=model.settings.provider,
         provider_name=options.provider,
         provider_options=model.settings.provider_options or {},

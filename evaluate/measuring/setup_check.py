@@ -3,14 +3,15 @@
 from dataclasses import replace
 from functools import partial
 
+from ...core.warnings import CodedWarning
 from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Array, Model
 from ...models.preprocessing import Preprocessing
 from ..zoo import SAMPLE, Candidate, other_crops, power, probe
 
 
-def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[str], list[str]]:
-    """What `probe` doubts on some of the images that have one right class, and what it could have seen: a note."""
+def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[CodedWarning], list[str]]:
+    """What `probe` warns of on some of the images that have one right class, and what it could have seen: a note."""
     recipe = candidate.preprocessing
     if not isinstance(held_out, HeldOutImages) or recipe is None or held_out.sets is not None or model.metadata.resize:
         return [], []
@@ -20,8 +21,8 @@ def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[
         return [], []
     shown = sample.only(sample.rows_of(batch.ids))
     crops = {name: partial(_first, shown, other) for name, other in other_crops(recipe).items()}
-    doubts = probe(candidate, model, batch.inputs, batch.labels, crops)
-    return doubts, [power(candidate, model, batch.inputs, crops)]
+    found = probe(candidate, model, batch.inputs, batch.labels, crops)
+    return found, [power(candidate, model, batch.inputs, crops)]
 
 
 def _first(sample: HeldOutImages, recipe: Preprocessing, count: int) -> Array:

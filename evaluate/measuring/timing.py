@@ -11,9 +11,10 @@ import numpy as np
 
 from ...core.environment import free_memory
 from ...core.progress import progress
+from ...core.warnings import CodedWarning
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model, Outputs
-from ..result import EvalResult
+from ..result import BROKEN, BUSY, UNTIMED, EvalResult
 from ..results import ResultsFolder
 from ..zoo import Candidate, open_candidate
 from ..zoo.failure import failure
@@ -25,7 +26,6 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ROUNDS, LEAST = 5, 3
 # Files that are open at once: so many, and so large a part of the free memory, each taken for four times its size.
 OPEN, TIMES, PART = 16, 4, 0.5
-BUSY, UNTIMED, BROKEN = "busy machine", "speed was not timed", "its answers are NaN or infinite at a batch size of"
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ class _Opened:
         fed = self.model.feed(np.concatenate([self.input] * size))
         return lambda: self.model.answer(fed)
 
-    def broken(self, sizes: Iterable[int]) -> list[str]:
-        """What to say of answers that are NaN or infinite at some of these batch sizes, where the pass had none."""
+    def broken(self, sizes: Iterable[int]) -> list[CodedWarning]:
+        """A warning of answers that are NaN or infinite at some of these batch sizes, where the pass had none."""
         wrong = [size for size in sizes if not np.isfinite(self.run(size)().logits).all()]
         listed = ", ".join(map(str, wrong))
-        return [f"{BROKEN} {listed}"] if wrong and not self.result.not_finite else []
+        told = bool(wrong) and not self.result.not_finite
+        return [CodedWarning(BROKEN, f"its answers are NaN or infinite at a batch size of {listed}")] * told
 
 
 def time_together(
@@ -101,7 +102,7 @@ def _open(
     candidate: Candidate, result: EvalResult, data: HeldOut, folder: ResultsFolder, seen: set[str]
 ) -> _Opened | None:
     """Open a file and see what memory it takes, without its runtime, which was loaded before."""
-    notes = [note for note in result.notes if not note.startswith(UNTIMED)]
+    kept = [one for one in result.warnings if one.code != UNTIMED]
     try:
         if candidate.path.suffix not in seen:
             _answered(candidate, result, data)
@@ -111,10 +112,11 @@ def _open(
         memory = grown.bytes(at_least=candidate.bytes)
         after = gpu_memory(result.setup.provider_name)
     except Exception as error:  # noqa: BLE001 - as in `evaluate_one`; the others are timed
-        folder.update(replace(result, notes=[*notes, f"{UNTIMED}: {failure(error, candidate.source)}"]))
+        untimed = CodedWarning(UNTIMED, f"speed was not timed: {failure(error, candidate.source)}")
+        folder.update(replace(result, warnings=[*kept, untimed]))
         return None
     used = None if gpu is None or after is None else max(after - gpu, 0)
-    return _Opened(replace(result, notes=notes), model, one, memory, used)
+    return _Opened(replace(result, warnings=kept), model, one, memory, used)
 
 
 def _answered(candidate: Candidate, result: EvalResult, data: HeldOut) -> tuple[Model, Array]:
@@ -137,10 +139,11 @@ def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> N
             rates[place][size] = float(size * len(times) / times.sum())
     busy = watch.disturbed()
     for one, times, throughput in zip(opened, latencies, rates, strict=True):
-        flags = [flag for flag in one.result.flags if not flag.startswith((BUSY, BROKEN))]
-        flags += one.broken(throughput)
+        warnings = [kept for kept in one.result.warnings if kept.code not in (BUSY, BROKEN)]
+        warnings += one.broken(throughput)
         if busy is not None:
-            flags.append(f"{BUSY}: other programs took {busy:.1f} CPUs while it was timed, so it is faster than this")
+            message = f"other programs took {busy:.1f} CPUs while it was timed, so it is faster than this"
+            warnings.append(CodedWarning(BUSY, message))
         speed = replace(
             one.result.speed,
             latency=_latency(times),
@@ -150,7 +153,7 @@ def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> N
             thorough=effort.thorough,
             busy=busy,
         )
-        folder.update(replace(one.result, speed=speed, flags=flags))
+        folder.update(replace(one.result, speed=speed, warnings=warnings))
 
 
 def _latency(times: Array) -> Latency:

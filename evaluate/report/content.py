@@ -20,7 +20,7 @@ from .tradeoff import HEIGHT, tradeoff
 PICTURED = 8
 SECTIONS = {
     "ranking": "Ranking",
-    "doubts": "Doubts",
+    "warnings": "Warnings",
     "cost": "Accuracy and its cost",
     "pairs": "Who beats whom",
     "groups": "Group by group",
@@ -48,9 +48,9 @@ def content(results: Results) -> dict[str, Any]:
     first, second = correct[best.name], correct[models[:2][-1].name]
     confused = {model.name: confusions(model) for model in models if model.result.confused is not None}
     pictures, note = _pictures(results, confused)
-    doubts = [(row.name, doubt) for row in rows for doubt in row.doubts]
+    warnings = [(row.name, warning) for row in rows for warning in row.warnings]
     shown = {
-        "doubts": bool(doubts),
+        "warnings": bool(warnings),
         "pairs": len(models) > 1,
         "groups": bool(best.result.groups),
         "classes": not several,
@@ -69,7 +69,7 @@ def content(results: Results) -> dict[str, Any]:
         "ks": sorted({k for row in rows for k in row.top if k != 1}),
         "axis": axis(ends, margin=0.02),
         "failed": results.failed,
-        "doubts": doubts,
+        "warnings": warnings,
         "latency": tradeoff({row.name: row.latency.spread for row in rows if row.latency}, accuracies),
         "size": tradeoff(_sizes(rows), accuracies),
         "height": HEIGHT,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ...core.warnings import CodedWarning
 from ...metrics.proportions import Share
 from ..measuring.published import Verdict
 from ..measuring.speed import Latency
@@ -26,7 +27,7 @@ class Row:
         megabytes: Size of the file.
         parameters: In millions.
         published: What its authors say of it.
-        doubts: What makes the result doubtful.
+        warnings: See `EvalResult`.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Row:
     megabytes: float
     parameters: float | None
     published: Verdict | None
-    doubts: list[str]
+    warnings: list[CodedWarning]
 
 
 def ranked(model: Measured) -> Row:
@@ -62,5 +63,5 @@ def ranked(model: Measured) -> Row:
         megabytes=result.setup.bytes / 1e6,
         parameters=None if parameters is None else parameters / 1e6,
         published=verdict if verdict and verdict.difference is not None else None,
-        doubts=result.flags,
+        warnings=result.warnings,
     )

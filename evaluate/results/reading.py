@@ -12,13 +12,12 @@ from PIL import Image
 from ...core.cells import text_of
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
-from ...core.records import read_record
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
-from .table import read_table
+from .table import OLD, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +119,7 @@ class Results:
 
         if not (self.path / TABLE).is_file():
             raise InputError(f"{self.path / TABLE}: not found; evaluate again, which writes it anew")
-        frame = pd.read_csv(self.path / TABLE)
+        frame = pd.read_csv(self.path / TABLE).rename(columns=OLD)
         return frame.map(lambda value: text_of(value) if isinstance(value, str) else value)
 
     def image(self, sample: str) -> Image.Image:
@@ -184,7 +183,7 @@ def load_results(folder: str | Path) -> Results:
     keys = sorted(found.parent.name for found in path.glob(f"{MODELS}/*/{RESULT}"))
     rows = read_table(path / TABLE)
     _check_listed(path, rows, keys)
-    models = [read_record(path / MODELS / key / RESULT, EvalResult) for key in keys]
+    models = [EvalResult.read(path / MODELS / key / RESULT) for key in keys]
     for key, result in zip(keys, models, strict=True):
         _check(result, key, data, path / MODELS / key / RESULT)
     models.sort(key=lambda result: (-(result.top1.value if result.top1 else 0), result.model))

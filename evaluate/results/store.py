@@ -9,7 +9,7 @@ from filelock import FileLock
 
 from ...core.errors import InputError
 from ...core.files import check_below, make_folder, new_folder
-from ...core.records import read_record, write_record
+from ...core.records import write_record
 from ...export.runtime import Array
 from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
@@ -68,7 +68,7 @@ class ResultsFolder:
         path = self.path / MODELS / key / RESULT
         if not path.is_file():
             return None
-        result = read_record(path, EvalResult)
+        result = EvalResult.read(path)
         rows = read_table(self.path / TABLE)
         if not any(
             row.get("key") == key and not row.get("error") for row in rows

@@ -33,10 +33,11 @@ COLUMNS = (
         "device",
     ),
     *("published_top1", "published_top5", "published_by", "minus_published", "within"),
-    *("against", "flips", "ties", "not_finite", "unreadable", "duplicates", "flags"),
+    *("against", "flips", "ties", "not_finite", "unreadable", "duplicates", "warnings"),
     *("file", "model_sha256", "data", "data_sha256", "labels_sha256", "preprocessing_sha256"),
     *("versions", "created", "source", "key", "error"),
 )
+OLD = {"flags": "warnings"}  # columns that older versions called otherwise
 Row = dict[str, Any]
 
 
@@ -63,7 +64,7 @@ def result_row(result: EvalResult) -> Row:
         "not_finite": result.not_finite,
         "unreadable": len(result.unreadable),
         "duplicates": result.duplicates,
-        "flags": "; ".join(result.flags),
+        "warnings": "; ".join(map(str, result.warnings)),
         "versions": " ".join(f"{name}={version}" for name, version in setup.versions.items() if name != "platform"),
         "source": result.source,
         "key": result.key,
@@ -120,7 +121,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
             raise DamagedFileError(f"{path}: row {number}: other than {len(columns)} cells found; move it")
-    return [{name: text_of(text) for name, text in row.items()} for row in rows]
+    return [{OLD.get(name, name): text_of(text) for name, text in row.items()} for row in rows]
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

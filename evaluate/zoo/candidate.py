@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...core.warnings import CodedWarning
 from ...export.bundle.bundle import Bundle
 from ...models.class_names import ClassNames
 from ...models.preprocessing import Preprocessing
@@ -49,19 +50,30 @@ class Setup:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What of it is worth telling."""
+        """Facts that somebody who reads the figures may want."""
         found = {
-            f"its scores are taken from {self.output}, by that name; so could they be from {', '.join(self.further)}, "
-            "which --output would choose": bool(self.further),
             "gives probabilities, of which the logarithm is taken": self.probabilities,
             f"output {self.background} is a background class and left out": self.background is not None,
             "takes one image at a time": self.batch == 1,
             f"takes batches of {self.batch} only, which are filled up": self.batch not in (None, 1),
             f"its scores are quantised in steps of {self.scale or 0:g}, so that many are equal": self.scale is not None,
-            "its scores are whole numbers of unknown scale: ranks count, probabilities do not": self.quantised
-            and self.scale is None,
         }
         return tuple(note for note, holds in found.items() if holds)
+
+    @property
+    def warnings(self) -> tuple[CodedWarning, ...]:
+        """What of it may be wrong."""
+        found = []
+        if self.further:
+            message = (
+                f"its scores are taken from {self.output}, by that name; so could they be from "
+                f"{', '.join(self.further)}, which --output would choose"
+            )
+            found.append(CodedWarning("output-by-name", message))
+        if self.quantised and self.scale is None:
+            message = "its scores are whole numbers of unknown scale: ranks count, probabilities do not"
+            found.append(CodedWarning("unknown-scale", message))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,8 @@ class Candidate:
         parameters: How many weights it has; ``None`` where nobody counted.
         bytes: Size of the file, external data included.
         fingerprint: SHA-256 over all that can change an answer: files, recipe, setup, names.
-        notes: What of its setup is worth telling, in words.
+        notes: Facts of its setup, in words.
+        warnings: What of its setup may be wrong.
         bundle: The bundle that it is the first file of, which knows what it was trained on; ``None`` for other files.
         checkpoint: Local weights that a network of a library was given; its library's own are ``None``.
     """
@@ -97,6 +110,7 @@ class Candidate:
     bytes: int
     fingerprint: str
     notes: tuple[str, ...] = ()
+    warnings: tuple[CodedWarning, ...] = ()
     bundle: Bundle | None = None
     checkpoint: Path | None = None
 

@@ -121,10 +121,10 @@ def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     known = known_files().get(sha256_file(path)) if all(getattr(row, key) is None for key in SAID) else None
     if known is not None:
         row = replace(known, id=row.id, source=row.source, published=row.published or known.published)
-    foreign = describe_external(model, row, str(path))
-    found = _build(row, path, foreign.names, foreign.preprocessing, model, foreign.setup)
+    external = describe_external(model, row, str(path))
+    found = _build(row, path, external.names, external.preprocessing, model, external.setup)
     origin = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
-    return replace(found, notes=(*origin, *foreign.setup.notes))
+    return replace(found, notes=(*origin, *external.setup.notes), warnings=external.setup.warnings)
 
 
 def _own(row: Row, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.warnings import CodedWarning
 from ...export.runtime import Array, Model
 from ...metrics.paired import paired_difference, smallest_difference
 from .candidate import Candidate
 from .external_onnx import ExternalOnnxModel
 from .setups import Crop, Setups, logits_of, other_orders, other_setups
-from .stored_answers import stored_doubts
+from .stored_answers import stored_answer_warnings
 
 SAMPLE, FIRST, BATCH = 256, 48, 32
 ALPHA = 0.01
@@ -19,7 +20,7 @@ FEW, LARGE, DOMINANT, BALANCED = 20, 20, 0.9, 0.5
 
 def probe(
     candidate: Candidate, model: Model, pixels: Array, labels: Array, crops: Mapping[str, Crop] | None = None
-) -> list[str]:
+) -> list[CodedWarning]:
     """Ask a classifier about some labelled images under its declared setup, and under others that are usual.
 
     Channel orders, normalisations and crops are first tried on `FIRST` images; only where the best of them has more of
@@ -37,13 +38,13 @@ def probe(
         crops: Other ways to resize and crop (see `other_crops`): what each does, and from K to the first K images.
 
     Returns:
-        What is doubtful, a sentence each; nothing where all is well, or too few images could tell.
+        Warnings; none where all is well, or too few images could tell.
     """
     size = model.metadata.batch_size(BATCH)
     logits = logits_of(lambda batch: model.run(batch).logits, pixels, size)
     best = _best(logits)
-    doubts = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
-    doubts += stored_doubts(model) if isinstance(model, ExternalOnnxModel) else ()
+    found = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]
+    found += stored_answer_warnings(model) if isinstance(model, ExternalOnnxModel) else ()
     setups = other_setups(candidate, model, pixels, crops or {}, size) if len(pixels) >= FEW else {}
     orders = other_orders(candidate.names)
     answers = {name: np.where(best < 0, -1, order[best]) for name, order in orders.items()}
@@ -51,7 +52,7 @@ def probe(
     if promising is not None:
         answers[promising] = _answers(setups, promising, len(pixels))
     name = max(answers, key=lambda name: np.count_nonzero(answers[name] == labels))
-    return [*doubts, *_better(name, answers[name] == labels, best == labels, len(setups) + len(orders))]
+    return [*found, *_better(name, answers[name] == labels, best == labels, len(setups) + len(orders))]
 
 
 def power(candidate: Candidate, model: Model, pixels: Array, crops: Mapping[str, Crop]) -> str:
@@ -84,16 +85,17 @@ def _promising(setups: Setups, labels: Array, best: Array) -> str | None:
     return name if name is not None and right[name] > np.count_nonzero(best == labels) else None
 
 
-def _better(name: str, other: Array, declared: Array, tests: int) -> Iterator[str]:
+def _better(name: str, other: Array, declared: Array, tests: int) -> Iterator[CodedWarning]:
     paired = paired_difference(other, declared)
     if paired.difference > 0 and paired.p * tests <= ALPHA:
-        yield (
+        yield CodedWarning(
+            "other-setup",
             f"{name} would be clearly better than the declared setup: {np.count_nonzero(other)} of {len(other)} images "
-            f"right instead of {np.count_nonzero(declared)}"
+            f"right instead of {np.count_nonzero(declared)}",
         )
 
 
-def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Iterator[str]:
+def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Iterator[CodedWarning]:
     answers = best[best >= 0]
     if len(answers) < FEW:
         return
@@ -101,9 +103,11 @@ def _dominated(model: Model, pixels: Array, best: Array, labels: Array) -> Itera
     if share > DOMINANT and balance <= BALANCED:
         reach = np.abs(model.feed(pixels[:FIRST]).astype(np.float64)).max()
         far = f", and its input reaches {reach:.0f}" if isinstance(model, ExternalOnnxModel) and reach > LARGE else ""
-        yield f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"
+        message = f"one class takes {100 * share:.0f} % of the answers{far}; is it fed as it was trained?"
+        yield CodedWarning("one-class", message)
 
 
-def _probabilities(logits: Array) -> Iterator[str]:
+def _probabilities(logits: Array) -> Iterator[CodedWarning]:
     if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=1e-3):
-        yield "its outputs are probabilities, not logits, so that NLL and calibration would be wrong"
+        message = "its outputs are probabilities, not logits, so that NLL and calibration would be wrong"
+        yield CodedWarning("probabilities", message)

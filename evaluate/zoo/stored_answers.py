@@ -8,6 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from ...core.errors import DamagedFileError
+from ...core.warnings import CodedWarning
 from ...export.runtime import Array
 from ...metrics.equality import difference
 from .external_onnx import ExternalOnnxModel
@@ -15,14 +16,14 @@ from .external_onnx import ExternalOnnxModel
 TOLERANCE = 1e-3
 
 
-def stored_doubts(model: ExternalOnnxModel) -> Iterator[str]:
+def stored_answer_warnings(model: ExternalOnnxModel) -> Iterator[CodedWarning]:
     """Whether a file of one output answers as its authors stored it.
 
     The ONNX Model Zoo puts folders ``test_data_set_0`` with ``input_0.pb`` and ``output_0.pb`` beside a file: numbers
     as they are fed, which say whether it runs as it did, and nothing of how images are prepared.
 
     Yields:
-        A sentence for each folder whose answers differ by more than `TOLERANCE` of the largest one, or are NaN or
+        A warning for each folder whose answers differ by more than `TOLERANCE` of the largest one, or are NaN or
         infinite there or here.
 
     Raises:
@@ -33,7 +34,8 @@ def stored_doubts(model: ExternalOnnxModel) -> Iterator[str]:
         inputs, expected = (_tensor(folder / name) for name in ("input_0.pb", "output_0.pb"))
         (found,) = model.session.run(names, {model.session.get_inputs()[0].name: inputs})
         if not difference(expected, found).within(TOLERANCE * np.abs(expected).max(initial=0)):
-            yield f"it answers otherwise than its authors stored in {folder.name}: another file, or a damaged one?"
+            message = f"it answers otherwise than its authors stored in {folder.name}: another file, or a damaged one?"
+            yield CodedWarning("stored-answers", message)
 
 
 def _tensor(path: Path) -> Array:

@@ -19,6 +19,7 @@ import headsmith.evaluate.evaluation as evaluation
 import headsmith.evaluate.measuring.measurement as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
 from headsmith.core.errors import InputError
+from headsmith.core.warnings import CodedWarning
 from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.measuring.timing import Effort
 from headsmith.evaluate.metrics import summarize
@@ -111,7 +112,7 @@ def test_the_path_of_the_data_stays_as_it_was_given(told):
     where, found = told
     assert "\nholiday: 2 models on 12 images" in found.stdout
     results = load_results(where / "out")
-    assert {results.data.name, results.data.source["data"], *(one.setup.data for one in results)} == {"holiday"}
+    assert {results.data.name, results.data.source.data, *(one.setup.data for one in results)} == {"holiday"}
     for path in (where / "out").rglob("*"):
         assert path.is_dir() or str(where / "holiday").encode() not in path.read_bytes(), path
     assert results.image(results.predictions(0).ids[0]).size == (40, 40)  # also from the folder where this test runs
@@ -337,7 +338,7 @@ def test_nan_is_wrong_and_said(tiny_bundle, images, monkeypatch, tmp_path):
     results = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path)
     result = results[0]
     assert (result.top1.value, result.top5.value, result.not_finite) == (0, 0, 42)
-    assert "no answer: every one of 42 inputs has NaN among its logits" in result.flags
+    assert CodedWarning("no-answer", "every one of 42 inputs has NaN among its logits") in result.warnings
     assert result.worthless
     assert set(results.predictions(0).scores.topk_indices[:, 0]) == {-1}
 
@@ -360,14 +361,14 @@ def test_a_file_of_another_order_is_scored_by_name(tiny_bundle, images, evaluate
     assert results[0].n == 35
 
 
-def test_training_images_are_doubted(image_folder, tiny_backbone, tmp_path):
+def test_training_images_are_warned_of(image_folder, tiny_backbone, tmp_path):
     images = image_folder({split: {"cat": 6, "dog": 6} for split in ("train", "val", "test")})
     features = extract(images, out=tmp_path / "features", **tiny_backbone._asdict())
     bundle = export_classifier(train(features, out=tmp_path / "run", epochs=2), out=tmp_path / "bundle")
     seen = evaluate_classifiers(bundle, data=images / "train")[0]
     unseen = evaluate_classifiers(bundle, data=images / "test")[0]
-    assert [flag for flag in seen.flags if "trained on these images" in flag]
-    assert not [flag for flag in unseen.flags if "trained on" in flag]
+    assert "trained-on" in [one.code for one in seen.warnings]
+    assert "trained-on" not in [one.code for one in unseen.warnings]
 
 
 def test_the_same_classifier_under_torch(tiny_bundle, images, tmp_path):

@@ -26,7 +26,7 @@ def passes(monkeypatch):
     """The sizes of the batches of all passes over held-out inputs."""
     measure, sizes = one_classifier.measure, []
     monkeypatch.setattr(
-        one_classifier, "measure", lambda *args, **more: (sizes.append(args[3].batch_size), measure(*args, **more))[1]
+        one_classifier, "measure", lambda *args, **more: (sizes.append(args[2].batch_size), measure(*args, **more))[1]
     )
     return sizes
 
@@ -87,7 +87,7 @@ def test_a_result_that_says_nothing_is_written_and_has_a_status_of_its_own(tiny_
     command = ["evaluate", str(tiny_bundle.path), "--data", str(images), "--out", str(tmp_path / "out")]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 4, shown.output
-    assert "chance level: top-1, 33.3%, cannot be told from guessing" in " ".join(shown.output.split())
+    assert "warning (chance): tiny: top-1, 33.3%, cannot be told from guessing" in " ".join(shown.output.split())
     assert load_results(tmp_path / "out")[0].worthless
 
 

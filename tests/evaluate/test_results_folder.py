@@ -45,7 +45,7 @@ def made_up(name: str, seed: int, strength: float = 1.0, groups: bool = False) -
         key=f"{name}-{seed}", model=name, source=f"{name}.onnx", labels=NAMES, summary=summarize(scores), subset=None,
         groups={}, classes=class_table(scores), confused=confused_pairs(scores),
         reliability=reliability(scores.confidences, right), selective=selective(scores.confidences, right),
-        speed=speed, setup=setup, verdict=None, against=None, flags=[], not_finite=0, unreadable=[], duplicates=0,
+        speed=speed, setup=setup, verdict=None, against=None, warnings=[], not_finite=0, unreadable=[], duplicates=0,
     )  # fmt: skip
     ids = [f"{number}.png" for number in range(60)]
     return result, Predictions(ids, scores, ["fog", "snow"] * 30 if groups else None)

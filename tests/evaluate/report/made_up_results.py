@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headsmith.core.warnings import CodedWarning
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.published import judge
 from headsmith.evaluate.measuring.speed import Latency, Speed
@@ -32,7 +33,7 @@ class Model:
         latency: Milliseconds.
         megabytes: Of its file.
         published: Top-1 that somebody claims.
-        flags: Doubts.
+        warnings: Warnings.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Model:
     latency: float = 5.0
     megabytes: float = 20.0
     published: float | None = None
-    flags: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 MODELS = (
@@ -52,12 +53,12 @@ MODELS = (
     Model("timm:mobilenetv3_large_100", 4.3, 2.4, 5.9, 21.9),
     Model("lite0", 4.27, 2.6, 7.2, 18.6),
     Model("bundles/photos", 4.1, 5.0, 7.3, 18.7),
-    Model("squeezenet1.1-7.onnx", 3.7, 2.4, 4.1, 4.9, flags=("another setup is better: bgr, scale 1 gives 74.2 %",)),
+    Model("squeezenet1.1-7.onnx", 3.7, 2.4, 4.1, 4.9, warnings=("another setup is better: bgr, scale 1 gives 74.2 %",)),
 )
 
 CLASSES = ["ant", "<script>alert(1)</script>", "cow & calf", 'dog "Rex"', "emu", "fox"]
 FEW = (
-    Model("best", 3.62, 3.0, 40.0, 100.0, published=0.9, flags=("measured on a <b>small</b> set",)),
+    Model("best", 3.62, 3.0, 40.0, 100.0, published=0.9, warnings=("measured on a <b>small</b> set",)),
     Model("close", 3.35, 1.0, 20.0, 101.0, published=0.85),
     Model("far/<i>model</i>", 2.2, 2.0, 10.0, 10.0),
 )
@@ -159,7 +160,7 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         setup=setup,
         verdict=judge(summary.top[1], model.published, None, "its authors") if model.published else None,
         against=None,
-        flags=list(model.flags),
+        warnings=[CodedWarning("made-up", text) for text in model.warnings],
         not_finite=0,
         unreadable=[],
         duplicates=0,

@@ -140,7 +140,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize(("text", "shown"), HIDDEN.items())
 def test_control_characters_are_visible_wherever_they_stand(tmp_path, text, shown):
-    models = (Model(f"first {text}", 3.0, flags=(f"flag {text}",)), Model(f"second {text}", 2.0))
+    models = (Model(f"first {text}", 3.0, warnings=(f"warning {text}",)), Model(f"second {text}", 2.0))
     failed = (FailedModel(f"broken {text}", "broken", f"error {text}", "0" * 16),)
     classes = [f"class {text}", "other", f"third {text}"]
     source = {"data": f"folder {text}"}
@@ -149,7 +149,7 @@ def test_control_characters_are_visible_wherever_they_stand(tmp_path, text, show
     page = write_report(tmp_path).read_text(encoding="utf-8")
     assert text not in page
     tree = parse(page)
-    for place in ("first", "second", "broken", "flag", "error", "class", "group", "folder"):
+    for place in ("first", "second", "broken", "warning", "error", "class", "group", "folder"):
         assert f"{place} {shown}" in tree.text
     bits = json.loads(tree.one("script", id="packed").text)
     options = [option.attributes["value"] for option in tree.one("select", id="first-model").all("option")]
@@ -273,7 +273,7 @@ def test_several_right_classes(tmp_path):
     made_up_results(tmp_path, FEW, n=90, several=True)
     tree = parse(write_report(tmp_path).read_text(encoding="utf-8"))
     anchors = [link.attributes["href"] for link in tree.one("nav").all("a")]
-    assert anchors == ["#ranking", "#doubts", "#cost", "#pairs", "#reliability", "#method"]
+    assert anchors == ["#ranking", "#warnings", "#cost", "#pairs", "#reliability", "#method"]
     assert [f"#{section.attributes['id']}" for section in tree.all("section")] == anchors
 
 

@@ -181,9 +181,9 @@ def test_of_two_outputs_the_one_of_fitting_shape(build):
 def test_of_two_fitting_outputs_the_one_called_logits(build):
     two = net(outputs="float[N,5] likely, float[N,5] logits", tail="logits = Identity(f) likely = Softmax(f)")
     assert build(two).setup.output == "logits"
-    assert (
-        build(two).notes[0].startswith("its scores are taken from logits, by that name; so could they be from likely")
-    )
+    (warning,) = build(two).warnings
+    assert warning.code == "output-by-name"
+    assert warning.message.startswith("its scores are taken from logits, by that name; so could they be from likely")
     unnamed = two.replace("logits", "q")
     assert_failed(
         build(unnamed), r"several outputs could be the scores \(likely \[N,5\], q \[N,5\]\); name one with `output`"
@@ -203,7 +203,7 @@ def test_a_quantised_output(build, pixels, logits):
 def test_whole_numbers_of_unknown_scale(build, pixels, logits):
     found = build(net(outputs="int32[N,5] scores", tail="scores = Cast<to=6>(f)"))
     outputs = open_candidate(found, threads=1).run(pixels)
-    assert found.notes == ("its scores are whole numbers of unknown scale: ranks count, probabilities do not",)
+    assert [one.code for one in found.warnings] == ["unknown-scale"]
     np.testing.assert_array_equal(outputs.logits, np.trunc(logits))
 
 

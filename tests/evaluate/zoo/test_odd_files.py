@@ -210,8 +210,8 @@ def not_finite_at(size):
 
 
 @pytest.fixture
-def flags(onnx_file, recipe_file, image_folder, tmp_path):
-    """A function: a graph to what is doubted of it on eight images."""
+def warnings(onnx_file, recipe_file, image_folder, tmp_path):
+    """A function: a graph to the warnings about it on eight images."""
 
     def run(graph, **options):
         (tmp_path / "labels.txt").write_text("cat\ndog\n")
@@ -223,28 +223,28 @@ def flags(onnx_file, recipe_file, image_folder, tmp_path):
             labels=str(tmp_path / "labels.txt"),
             **options,
         )
-        return "; ".join(found[0].flags)
+        return "; ".join(map(str, found[0].warnings))
 
     return run
 
 
 @pytest.mark.parametrize("graph", [ACROSS, FIRST, *map(not_finite_at, (1, 2, 7))])
-def test_answers_that_depend_on_the_batch_are_doubted(flags, graph):
-    assert "depend on what lies beside it" in flags(graph)
+def test_answers_that_depend_on_the_batch_are_warned_of(warnings, graph):
+    assert "depend on what lies beside it" in warnings(graph)
 
 
-def test_answers_that_break_at_a_size_that_is_only_timed_are_doubted(flags, monkeypatch):
+def test_answers_that_break_at_a_size_that_is_only_timed_are_warned_of(warnings, monkeypatch):
     monkeypatch.setattr("headsmith.evaluate.evaluation.THOROUGH", Effort(0.0, 1, (1, 2, 16)))
-    assert "NaN or infinite at a batch size of 16" in flags(not_finite_at(16), speed=True)
+    assert "NaN or infinite at a batch size of 16" in warnings(not_finite_at(16), speed=True)
 
 
-@pytest.mark.parametrize(("axis", "doubted"), [(0, True), (1, False)])
-def test_a_softmax_over_the_images_is_doubted(flags, axis, doubted):
-    assert ("do not sum to 1" in flags(SOFTMAX.replace("AXIS", str(axis)))) == doubted
+@pytest.mark.parametrize(("axis", "warned"), [(0, True), (1, False)])
+def test_a_softmax_over_the_images_is_warned_of(warnings, axis, warned):
+    assert ("do not sum to 1" in warnings(SOFTMAX.replace("AXIS", str(axis)))) == warned
 
 
 @pytest.mark.parametrize(
-    ("tail", "doubted"),
+    ("tail", "warned"),
     [
         ("scores = Softmax<axis = 1>(plain)", False),
         ("scores = Sigmoid(plain)", True),
@@ -252,16 +252,16 @@ def test_a_softmax_over_the_images_is_doubted(flags, axis, doubted):
         ("scores = Neg(plain)", False),
     ],
 )
-def test_outputs_in_0_to_1_without_a_softmax_are_doubted(flags, tail, doubted):
-    found = flags(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
-    assert ("outputs lie in 0..1: are they probabilities" in found) == doubted
+def test_outputs_in_0_to_1_without_a_softmax_are_warned_of(warnings, tail, warned):
+    found = warnings(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
+    assert ("outputs lie in 0..1: are they probabilities" in found) == warned
 
 
-def test_a_softmax_that_is_rounded_to_0_is_no_infinite_logit(flags):
+def test_a_softmax_that_is_rounded_to_0_is_no_infinite_logit(warnings):
     tail = """million = Constant<value_float = 1000000.0>()
     large = Mul(plain, million)
     scores = Softmax<axis = 1>(large)"""
-    assert "infinite" not in flags(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
+    assert "infinite" not in warnings(SOFTMAX.replace("scores = Softmax<axis = AXIS>(plain)", tail))
 
 
 def test_scores_whose_first_axis_is_no_batch_are_refused(onnx_file, recipe_file, image_folder, tmp_path):
