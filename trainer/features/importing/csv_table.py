@@ -17,15 +17,19 @@ from ....core.errors import InputError
 from ....core.files import regular_file
 from ....core.printable import short, shown
 from ..arrow_stream import BAD_ARROW, damaged
+from ..images.samples import listed
 from .arrow_file import table_columns
 from .numbered_columns import NUMBERED
 from .table import Table, split_in
 
 # What is looked at to find separator, heading and the kinds of columns; what Arrow takes at a time.
 _HEAD_BYTES, _BLOCK_BYTES = 4 << 20, 16 << 20
-_NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
-_WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)")
-_PADDED = re.compile(r"[-+]?0\d")
+_NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)", re.ASCII)
+_PADDED = re.compile(r"[-+]?0\d", re.ASCII)
+# Of those, what Arrow takes: no sign + before whole numbers, one decimal sign, no other blanks around it.
+_BLANKS = " \t"
+_DECIMALS = {",", "."}
 _DIGITS = len(str(2**63))
 
 
@@ -64,15 +68,14 @@ class _CsvRows:
         cells = [[row.cells[place].strip() for row in first.rows[1:]] for place in range(len(self.names))]
         self._lines = [row.line for row in first.rows[1:]]
         self._separator = first.separator
-        comma = first.separator != "," and _has(cells, ",") and not _has(cells, ".")
+        comma = first.separator != "," and _count(cells, ",") > _count(cells, ".")
+        self._decimal = "," if comma else "."
         types = self._types(cells)
         self._parse = pc.ParseOptions(delimiter=first.separator, newlines_in_values=True)
         self._read = pc.ReadOptions(
             block_size=_BLOCK_BYTES, use_threads=False, column_names=self.names, skip_rows_after_names=1
         )
-        self._convert = pc.ConvertOptions(
-            column_types=types, decimal_point="," if comma else ".", strings_can_be_null=False
-        )
+        self._convert = pc.ConvertOptions(column_types=types, decimal_point=self._decimal, strings_can_be_null=False)
         self.schema = pa.schema(types)
         self.rows = sum(batch.num_rows for batch in self.batches(self.names[:1]))
 
@@ -110,10 +113,25 @@ class _CsvRows:
             if len(row.cells) != len(typed):
                 found = f"{len(row.cells)} columns, expected {len(typed)} as in the heading"
                 return InputError(f"{self.path}: line {row.line}: {found}")
-            for cell, (name, kind) in zip(map(str.strip, row.cells), typed, strict=True):
-                if expected := _unfit(cell, kind):
+            for cell, (name, kind) in zip((cell.strip(_BLANKS) for cell in row.cells), typed, strict=True):
+                if expected := self._unfit(cell, kind):
                     return self._wrong(row.line, name, cell, expected)
         return None
+
+    def _unfit(self, cell: str, kind: pa.DataType) -> str:
+        """What was expected in place of a cell, or nothing where it is of its column's type."""
+        if not cell or kind == pa.string():
+            return ""
+        if kind == pa.float64():
+            if not _NUMBER.fullmatch(cell):
+                return "a number"
+            return "" if self._decimal in cell or not _DECIMALS & set(cell) else f"a number with {self._decimal!r}"
+        if not _WHOLE.fullmatch(cell):
+            return "a whole number"
+        if cell.startswith("+"):
+            return "a whole number without a sign +"
+        fits = len(cell) < _DIGITS or -(2**63) <= int(cell[: 2 * _DIGITS]) < 2**63
+        return "" if fits else "a whole number of 64 bits"
 
     def _wrong(self, line: int, name: str, cell: str, expected: str) -> InputError:
         where = f"{self.path}: line {line}: {short(name)}"
@@ -154,21 +172,15 @@ def _names(table: Csv, path: Path) -> list[str]:
         raise InputError(f"{where}: no row below it, expected a heading such as f0, f1, label and then rows")
     names = [name or f"(column {place})" for place, name in enumerate(first, 1)]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    numbers = [int(name[: 2 * _DIGITS]) for name in names if _WHOLE.fullmatch(name)]
+    all_numbers = len(numbers) == len(names) and numbers != sorted(numbers)
+    if all_numbers or (twice is not None and _WHOLE.fullmatch(twice)):
+        raise InputError(f"{where}: numbers in it ({listed(names, 4)}), expected a heading such as f0, f1, label")
     if twice is not None:
         raise InputError(f"{path}: has the column {shown(twice)} twice; give every column a name of its own")
     return names
 
 
-def _unfit(cell: str, kind: pa.DataType) -> str:
-    """What was expected in place of a cell, or nothing where it is of its column's type."""
-    if not cell or kind == pa.string():
-        return ""
-    if kind == pa.float64():
-        return "" if _NUMBER.fullmatch(cell) else "a number"
-    if not _WHOLE.fullmatch(cell):
-        return "a whole number"
-    return "" if len(cell) < _DIGITS or -(2**63) <= int(cell[: 2 * _DIGITS]) < 2**63 else "a whole number of 64 bits"
-
-
-def _has(cells: list[list[str]], sign: str) -> bool:
-    return any(sign in cell and _NUMBER.fullmatch(cell) for column in cells for cell in column)
+def _count(cells: list[list[str]], sign: str) -> int:
+    """How many numbers have a sign."""
+    return sum(sign in cell and _NUMBER.fullmatch(cell) is not None for column in cells for cell in column)

@@ -56,6 +56,54 @@ def test_so_it_is_behind_the_rows_that_decide_the_types(row, message, tmp_path, 
         import_features(table(tmp_path, 40, row), out=tmp_path / "set")
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('"1,000",0.2,0.3,1', "f0: '1,000' found, expected a number with '.' as in the other rows; correct this cell"),
+        ('0.1,0.2,"-,5",1', "f2: '-,5' found, expected a number with '.'"),
+        ("0.1,0.2,0.3,+0", r"label: '\+0' found, expected a whole number without a sign \+"),
+        ("0.1,\u0661,0.3,1", "f1: '\u0661' found, expected a number"),
+        ("0.1,0.2\u00a0,0.3,1", "f1: '0.2\\\\xa0' found, expected a number"),
+        ("0.1,0.2,0.3,1\u2003", "label: '1\\\\u2003' found, expected a whole number"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 20])
+def test_numbers_that_a_reader_of_tables_does_not_take(row, message, place, tmp_path):
+    with pytest.raises(InputError, match=rf"x\.csv: line {place + 2}: {message}"):
+        import_features(table(tmp_path, place, row), out=tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("row", "usual", "message"),
+    [
+        ("0,5;0.5;0.25;1", ".", "f0: '0,5' found, expected a number with '.'"),
+        ("0,5;0.5;0,25;1", ",", "f1: '0.5' found, expected a number with ','"),
+        ("0,5;1,5;+0.25;1", ",", r"f2: '\+0.25' found, expected a number with ','"),
+    ],
+)
+def test_the_decimal_sign_that_few_numbers_have_is_told(row, usual, message, tmp_path):
+    rows = [one.replace(",", ";").replace(".", usual) for one in ROWS]
+    (tmp_path / "x.csv").write_text("\n".join([HEADING.replace(",", ";"), *rows[:20], row, *rows[20:]]))
+    with pytest.raises(InputError, match=rf"x\.csv: line 22: {message}"):
+        import_features(tmp_path / "x.csv", out=tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    "first", ["0,1,0,2", "5,3,9,1", "0,0,0,cat", "-1,-1,4,2", "1.5,2,3,1", '"1,000",2,3,1'], ids=lambda first: first
+)
+def test_a_table_without_a_heading_is_asked_for_one(first, tmp_path):
+    (tmp_path / "x.csv").write_text("\n".join([first, *ROWS]))
+    with pytest.raises(InputError, match=r"x\.csv: line 1: .* in it.*, expected a heading such as f0, f1, label$"):
+        import_features(tmp_path / "x.csv", out=tmp_path / "set")
+
+
+@pytest.mark.parametrize("cell", ["+0.5", "1.", ".5", "1E+1", "  2.5 ", "-0", "+1"])
+def test_other_spellings_of_numbers_are_read(cell, tmp_path):
+    made = import_features(table(tmp_path, 20, f"{cell},0.2,0.3,1"), out=tmp_path / "set")
+    kept = torch.cat([made.arrays(split)[0][:, 0] for split in made.splits])
+    assert (kept == float(cell)).any()
+
+
 def test_blank_lines_and_quoted_line_breaks_count(tmp_path):
     path = table(tmp_path, 20, '\n"0.1","abc\n","0.3",1')
     with pytest.raises(InputError, match=r"line 24: f1: 'abc' found"):
