@@ -11,6 +11,7 @@ from ..core.files import new_folder
 from ..core.records import write_record
 from ..models.backbone import backbone_from_record
 from ..trainer.features.feature_set import FeatureSet
+from ..trainer.features.images.picture_identity import picture_hash
 from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
 from .bundle.card import model_card
@@ -24,6 +25,7 @@ from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
+from .parity.changed_pictures import cached_pictures, changes
 from .parity.module import PythonModule
 from .parity.proof import compare_features, prove
 from .parity.resizing import compare_with_pil
@@ -126,6 +128,9 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
     with new_folder(out, replace=PARITY if options.overwrite else None) as folder:
         inputs = RunInputs(run, metadata, options.data)
         held_out = inputs.held_out()
+        pictures = cached_pictures(inputs.cached_features()) if options.data is None else {}
+        if pictures and isinstance(held_out, HeldOutImages):
+            held_out = replace(held_out, identify=lambda image: picture_hash(metadata.recipe.flatten(image)))
         splits = [inputs.split(split) for split in ("train", "val")] if options.lower else []
         if splits and (unseen := unseen_drop(len(splits[1]), options.max_drop)):
             raise InputError(f"--precision {options.precision}: {unseen}")
@@ -145,8 +150,9 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
         replaced = [FULL_FILE] if gate else []
         models = {file: open_model(folder / file) for file in (*files.values(), *replaced)}
         proofs, recorder, accuracy = prove(module, models, held_out, options)
+        warnings = changes(held_out, pictures)
         if options.data is None and not metadata.resize:
-            accuracy.check(run.record.results.test, str(run.path))
+            accuracy.check(run.record.results.test, str(run.path), "; ".join(one.message for one in warnings))
         recorder.save(folder / REFERENCE, metadata)
         evidence = Evidence(
             {file: proofs[file] for file in files.values()},
@@ -158,6 +164,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
             compare_with_pil(module, held_out, options)
             if metadata.resize and isinstance(held_out, HeldOutImages)
             else None,
+            warnings,
         )
         manifest = bundle_manifest(run, written, evidence)
         write_labels(list(metadata.labels), folder / LABELS)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -179,11 +179,15 @@ class HeldOutImages(HeldOut):
         images: The images.
         prepare: Resize and crop, or whatever `Metadata.prepare` is; set by `for_classifier`.
         strict: Stop at an unreadable image instead of leaving it out.
+        identify: From an image to what tells it from others; ``None`` where nobody asks.
+        pictures: That of each image by its id, once the batches were read.
     """
 
     images: "ImageSet"
     prepare: "Prepare | None" = None
     strict: bool = False
+    identify: Callable[[Image.Image], str] | None = None
+    pictures: dict[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -213,7 +217,7 @@ class HeldOutImages(HeldOut):
     def only(self, rows: Sequence[int]) -> Self:
         """Some of them by their places."""
         images = replace(self.images, samples=[self.images.samples[row] for row in rows])
-        return replace(self, images=images, sets=None, groups=None, unreadable=[], remarks=Counter())
+        return replace(self, images=images, sets=None, groups=None, unreadable=[], remarks=Counter(), pictures={})
 
     def _check(self, metadata: Metadata) -> None:
         if metadata.head_only:
@@ -228,8 +232,17 @@ class HeldOutImages(HeldOut):
 
         if self.prepare is None:
             raise ValueError("images are decoded for a classifier")
-        for batch in image_batches(self.images, self.prepare, size, strict=self.strict, on_unreadable=self._leave_out):
+        self.pictures.clear()
+        for batch in image_batches(
+            self.images,
+            self.prepare,
+            size,
+            strict=self.strict,
+            on_unreadable=self._leave_out,
+            identify=self.identify,
+        ):
             self.remarks.update(batch.remarks)
+            self.pictures.update(zip(batch.ids, batch.pictures, strict=self.identify is not None))
             yield Batch(batch.pixels, batch.labels, batch.ids)
 
     def _leave_out(self, sample: str, reason: str) -> None:

@@ -126,6 +126,7 @@ def show_bundle(bundle: "Bundle") -> None:
         )
     console.print(f"[bold]{escape(str(bundle.path))}[/]")
     console.print(table)
+    show_warnings(bundle.manifest.warnings)
     if precision := bundle.manifest.precision:
         for kind, side in ((precision.precision, precision.lower), ("fp32", precision.full)):
             console.print(

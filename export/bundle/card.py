@@ -102,6 +102,9 @@ def _accuracy(manifest: Manifest, proofs: Mapping[str, Proof]) -> str:
     ]
     unreadable = len(manifest.held_out.unreadable)
     left_out = f" {unreadable} unreadable inputs were left out." if unreadable else ""
+    left_out += " Some of them are others than the training measured: see `warnings` in `manifest.json`." * bool(
+        manifest.warnings
+    )
     return (
         "## Accuracy\n\nMeasured on the files themselves, on held-out inputs, with 95 % Wilson intervals."
         f"{left_out}\n\n| file | runtime | n | top-1 | top-5 |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows)

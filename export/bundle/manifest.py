@@ -8,6 +8,7 @@ from ...core.errors import InputError
 from ...core.files import read_json
 from ...core.records import OPTIONAL
 from ...core.structure import structured
+from ...core.warnings import CodedWarning
 from ...metrics.proportions import Share
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
 from ...models.preprocessing import Preprocessing, upgraded_recipe
@@ -243,6 +244,7 @@ class Manifest:
         precision: What a lower precision costs, where one was asked for.
         calibration: The temperature in the weights, where one was asked for.
         resize: How near a resize inside the files comes to PIL's.
+        warnings: What makes the figures doubtful; bundles from before have none.
         versions: Of headsmith, Python and the packages that exported.
         created: When, in UTC (ISO 8601).
         files: Every other file of the bundle, by its name relative to the folder.
@@ -269,6 +271,7 @@ class Manifest:
     precision: PrecisionRecord | None
     calibration: Calibration | None
     resize: ResizeParity | None = field(default=None, metadata=OPTIONAL)
+    warnings: tuple[CodedWarning, ...] = ()
     versions: dict[str, str]
     created: str
     files: dict[str, FileRecord]

@@ -1,6 +1,6 @@
 """What an export writes of itself into a bundle: ``manifest.json`` and ``parity.json``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from ...core.environment import versions
 from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file, write_json
 from ...core.records import to_json
+from ...core.warnings import CodedWarning
 from ...trainer.run import Run
 from ..held_out import HeldOut
 from ..origin import features_origin, portable
@@ -46,6 +47,7 @@ class Evidence:
         gate: What a lower precision costs.
         calibration: The temperature in the weights.
         resize: How near resize and crop inside the files come to PIL's.
+        warnings: What makes the figures doubtful.
     """
 
     proofs: Mapping[str, Proof]
@@ -55,6 +57,7 @@ class Evidence:
     gate: GateReport | None
     calibration: Calibration | None
     resize: ResizeParity | None
+    warnings: Sequence[CodedWarning] = ()
 
 
 def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> Manifest:
@@ -97,6 +100,7 @@ def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> Mani
         precision=None if evidence.gate is None else _precision(evidence.gate),
         calibration=evidence.calibration,
         resize=evidence.resize,
+        warnings=tuple(evidence.warnings),
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         files={},

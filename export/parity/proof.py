@@ -21,6 +21,7 @@ from ..held_out import Batch, HeldOut, HeldOutImages
 from ..metadata import Metadata
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
+from .changed_pictures import cached_pictures, replaced
 from .module import PythonModule, module_input, python_outputs
 from .parity import Parity
 from .recorded_accuracy import RecordedAccuracy
@@ -163,11 +164,13 @@ def _try_made_up(
 
 
 @torch.inference_mode()
-def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet) -> float:
+def compare_features(
+    classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet
+) -> float | None:
     """Check on a few images that the backbone that is deployed gives the features that the head was trained on.
 
     Returns:
-        The largest difference over the largest cached feature.
+        The largest difference over the largest cached feature; ``None`` where all of these images are others now.
 
     Raises:
         ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less), or features that
@@ -176,10 +179,15 @@ def compare_features(classifier: Classifier, metadata: Metadata, held_out: HeldO
     row = {sample: index for index, sample in enumerate(cached.ids("test"))}
     known = [place for place, sample in enumerate(held_out.ids) if sample in row][:FEATURE_IMAGES]
     features, _ = cached.arrays("test")
+    pictures, some = cached_pictures(cached), held_out.only(known)
     found, largest = Difference(), 0.0
-    for batch in held_out.only(known).batches(FEATURE_IMAGES):
-        expected = features[[row[sample] for sample in batch.ids]].float().numpy()
-        found += difference(expected, classifier.body(module_input(metadata, batch.inputs)).numpy())
+    for batch in some.batches(FEATURE_IMAGES):
+        changed = replaced(some.pictures, pictures)
+        same = [place for place, one in enumerate(batch.ids) if one not in changed]
+        if not same:
+            return None
+        expected = features[[row[batch.ids[place]] for place in same]].float().numpy()
+        found += difference(expected, classifier.body(module_input(metadata, batch.inputs[same])).numpy())
         largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
     if not found.within(FEATURE_TOLERANCE * largest):
         broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""

@@ -29,13 +29,14 @@ class RecordedAccuracy:
         others[rows, labels] = -np.inf
         self._margins.append((logits[rows, labels] - others.max(axis=1)) / largest)
 
-    def check(self, recorded: SplitScores | None, where: str) -> None:
+    def check(self, recorded: SplitScores | None, where: str, changed: str = "") -> None:
         """Compare with the figures of the training.
 
         Args:
             recorded: Those of the same split; nothing is compared where they are of another number of inputs, as where
                 images are unreadable now.
             where: The run, for errors.
+            changed: What is known of the inputs to be another since, in words.
 
         Raises:
             ParityError: More inputs are right, or fewer, than those that lie on the border explain.
@@ -48,5 +49,6 @@ class RecordedAccuracy:
         if abs(right - said) > close:
             raise ParityError(
                 f"{where}: the head has {right} of {len(margins)} held-out inputs right, its training said {said}, and "
-                f"rounding explains {close} at most: head, features or labels are others now; extract and train again"
+                f"rounding explains {close} at most: "
+                + (changed or "head, features or labels are others now; extract and train again")
             )

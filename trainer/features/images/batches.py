@@ -40,12 +40,14 @@ class Batch:
         labels: ``(N,)``, int64.
         ids: N sample ids.
         remarks: How many of them were more than plain RGB or grey, by what: see `headsmith.models.images.remarks`.
+        pictures: What ``identify`` says of each; empty where nobody asks.
     """
 
     pixels: Pixels
     labels: np.ndarray[Any, np.dtype[np.int64]]
     ids: list[str]
     remarks: Mapping[str, int] = field(default_factory=dict)
+    pictures: list[str] = field(default_factory=list)
 
 
 def image_batches(
@@ -56,6 +58,7 @@ def image_batches(
     workers: int | None = None,
     strict: bool = False,
     on_unreadable: Callable[[str, str], None] | None = None,
+    identify: Callable[[Image.Image], str] | None = None,
 ) -> Iterator[Batch]:
     """Decode images beside whoever reads them, and give them in batches.
 
@@ -66,6 +69,7 @@ def image_batches(
         workers: How many decode, see `decode`; by default one for each CPU that this process may use.
         strict: Stop at an unreadable image instead of leaving it out.
         on_unreadable: Called with the id of an image that is left out and the reason; by default it is logged.
+        identify: From an image as it was decoded to what tells it from others.
 
     Raises:
         UnreadableImage: An image does not decode and ``strict`` is true.
@@ -74,8 +78,8 @@ def image_batches(
     check_at_least_one("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
 
-    def prepare(image: Image.Image, _: str) -> tuple[Pixels, tuple[str, ...]]:
-        return preprocessing(image), remarks(image)
+    def prepare(image: Image.Image, _: str) -> tuple[Pixels, tuple[str, ...], str]:
+        return preprocessing(image), remarks(image), "" if identify is None else identify(image)
 
     decoded = decode(images, range(len(images)), prepare, workers, ahead=min(AHEAD, 4 * batch_size))
     with closing(decoded):
@@ -84,7 +88,9 @@ def image_batches(
             pixels = [(one, found if isinstance(found, UnreadableImage) else found[0]) for one, found in window]
             batch = gather(pixels, strict, report)
             if batch.ids:
-                yield replace(batch, remarks=Counter(remark for _, found in read for remark in found))
+                pictures = [] if identify is None else [picture for *_, picture in read]
+                seen = Counter(remark for _, found, _ in read for remark in found)
+                yield replace(batch, remarks=seen, pictures=pictures)
 
 
 def decode(
