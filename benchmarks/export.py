@@ -95,7 +95,7 @@ def ours(run: Run, root: Path, provider: str) -> Iterator[Contender]:
 def others(run: Run, root: Path, device: torch.device) -> Iterator[Contender]:
     """The same network in PyTorch, and by timm's own way to ONNX; neither normalises pixels nor orders the classes."""
     record = run.record.backbone
-    backbone = load_backbone(record["spec"], checkpoint=record["checkpoint"])
+    backbone = load_backbone(record.spec, checkpoint=record.checkpoint)
     network: Any = backbone.network
     network.reset_classifier(CLASSES)
     network.eval().requires_grad_(False)
@@ -175,7 +175,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             run = make_run(name, Path(folder))
             contenders = [*others(run, Path(folder), device), *ours(run, Path(folder), device.type)]
-            size = run.record.backbone["preprocessing"]["crop_size"]
+            size = run.record.backbone.preprocessing.crop_size
             race(contenders, tuple(size), batch_sizes, arguments.rounds)
         bare = next(contender for contender in contenders if contender.what == TIMM)
         for contender in contenders:

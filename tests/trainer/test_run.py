@@ -21,7 +21,7 @@ def test_it_loads_and_says_what_it_came_from(run, tiny_run):
     loaded = Run.load(run)
     assert torch.equal(loaded.head.weight, tiny_run.head.weight)
     assert loaded.class_names == ["cat", "dog", "emu", "fox", "gnu", "hen"]
-    assert loaded.record.backbone["spec"] == "timm:test_resnet"
+    assert loaded.record.backbone.spec == "timm:test_resnet"
     assert loaded.record.features.fingerprint
 
 

@@ -198,12 +198,12 @@ def test_images_of_any_size(whole, every, name, photos):
 
 
 def test_nearness_to_pil_is_reported(whole):
-    found = whole.manifest["resize"]
-    assert (found["n"], found["equal_top1"], found["flips"]) == (12, 12, [])
-    assert 0.2 < found["mean_pixel_difference"] < 0.35  # of rounding: 1/4 once, as expected of |uniform(-1/2, 1/2)|
-    assert found["largest_pixel_difference"] < 1.1
+    found = whole.manifest.resize
+    assert (found.n, found.equal_top1, found.flips) == (12, 12, ())
+    assert 0.2 < found.mean_pixel_difference < 0.35  # of rounding: 1/4 once, as expected of |uniform(-1/2, 1/2)|
+    assert found.largest_pixel_difference < 1.1
     assert "## Resize inside the file" in (whole.path / "README.md").read_text()
-    assert whole.manifest["input"]["shape"] == ["batch", "height", "width", 3]
+    assert whole.manifest.input.shape == ("batch", "height", "width", 3)
 
 
 def test_whole_images_are_evaluated_and_predicted(whole, every, photos, tiny_run, tmp_path):
@@ -233,7 +233,7 @@ def test_encoded_images(encoded, every, mode, quality, tmp_path, monkeypatch, ca
 
 def test_encoded_says_what_its_decoder_does(encoded):
     assert WARNING in (encoded.path / "README.md").read_text()
-    assert encoded.manifest["input"]["shape"] == ["bytes"]
+    assert encoded.manifest.input.shape == ("bytes",)
 
 
 def test_cmyk_is_an_error_not_a_guess(encoded):
@@ -309,7 +309,7 @@ def external(large, tmp_path):
 
 
 def test_external_data_belong_to_the_bundle(external):
-    assert {"model.onnx.data", "triton/tiny/1/model.onnx.data"} < set(Bundle.load(external).manifest["files"])
+    assert {"model.onnx.data", "triton/tiny/1/model.onnx.data"} < set(Bundle.load(external).manifest.files)
     (external / "model.onnx.data").write_bytes(b"\0" * (external / "model.onnx.data").stat().st_size)
     with pytest.raises(InputError, match=r"model\.onnx\.data: not the file that manifest\.json lists"):
         Bundle.load(external)

@@ -186,7 +186,7 @@ def test_a_collapse_is_seen(tmp_path):
     assert report.top1_drop > 50
     assert report.most_predicted_share == 1.0
     assert "class 'class 0' takes 100% of the predictions" in report.failure()
-    assert report.tests["top1"]["p"] < 1e-9
+    assert report.tests["top1"].p < 1e-9
 
 
 def test_limits(tmp_path):
