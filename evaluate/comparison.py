@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Flip:
+class ChangedAnswer:
     """An input whose first answers differ; an answer is ``None`` for a row with NaN, and so is its probability.
 
     NaN is equal to nothing, so a row that neither answers is among them.
@@ -95,7 +95,7 @@ class Comparison:
     top: list[TopK]
     classes: list[Part]
     groups: list[Part]
-    flips: list[Flip]
+    flips: list[ChangedAnswer]
 
 
 @typed
@@ -175,7 +175,7 @@ def _parts(first: Predictions, second: Predictions, codes: Array, names: Sequenc
     return [Part(names[code], paired, float(p)) for code, paired, p in zip(present, found, adjusted, strict=True)]
 
 
-def _flips(one: EvalResult, first: Predictions, other: EvalResult, second: Predictions) -> list[Flip]:
+def _flips(one: EvalResult, first: Predictions, other: EvalResult, second: Predictions) -> list[ChangedAnswer]:
     labels = first.scores.labels
     answers = [[*part.labels, None] for part in (one, other)]
     best = [predictions.scores.topk_indices[:, 0] for predictions in (first, second)]
@@ -187,7 +187,7 @@ def _flips(one: EvalResult, first: Predictions, other: EvalResult, second: Predi
     rows = np.flatnonzero((means[0][best[0]] != means[1][best[1]]) | ~answered)
     rows = rows[np.argsort(right[0][rows] == right[1][rows], kind="stable")]
     return [
-        Flip(
+        ChangedAnswer(
             first.ids[row],
             one.labels[labels[row]],
             *(names[0][row], _known(sure[0][row]), bool(right[0][row])),
@@ -201,10 +201,10 @@ def _known(probability: float) -> float | None:
     return None if np.isnan(probability) else float(probability)
 
 
-def _write_flips(path: Path, flips: Sequence[Flip]) -> None:
-    check_replaceable(path, ",".join(Flip.__annotations__), "a CSV file of `headsmith compare`")
+def _write_flips(path: Path, flips: Sequence[ChangedAnswer]) -> None:
+    check_replaceable(path, ",".join(ChangedAnswer.__annotations__), "a CSV file of `headsmith compare`")
     make_folder(path.parent)
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(Flip.__annotations__), lineterminator="\n")
+        writer = csv.DictWriter(file, list(ChangedAnswer.__annotations__), lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: cell(value) for name, value in vars(flip).items()} for flip in flips)

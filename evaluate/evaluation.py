@@ -20,7 +20,7 @@ from .result import EvalResult, FailedModel
 from .results import Results, ResultsFolder, load_results
 from .zoo import Candidate, find_candidates
 from .zoo.listing import expand
-from .zoo.manifest import Row
+from .zoo.manifest import ZooRow
 
 
 @typed
@@ -120,7 +120,7 @@ def evaluate_classifiers(
     return _evaluate(rows, _folder(data) if out is None else Path(out), options)
 
 
-def _evaluate(rows: Sequence[Row], out: Path, options: EvaluationOptions) -> Results:
+def _evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions) -> Results:
     """`evaluate_classifiers` with its options as one."""
     candidates = find_candidates(rows, **options.files)
     source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))
@@ -159,7 +159,7 @@ def _kept(found: Sequence[EvalResult | FailedModel], folder: ResultsFolder) -> s
     return f"{folder.path} keeps the results of {count} classifiers; the same command goes on from there" * bool(count)
 
 
-def _manifests(rows: Sequence[Row]) -> list[Manifest]:
+def _manifests(rows: Sequence[ZooRow]) -> list[Manifest]:
     """The manifests of the bundles among them; what is wrong with one is told when its turn has come."""
     found = []
     for row in rows:

@@ -27,7 +27,7 @@ OLD = {
 
 
 @dataclass(frozen=True)
-class Setup:
+class EvaluationSetup:
     """What was run, and with what.
 
     Attributes:
@@ -122,7 +122,7 @@ class EvalResult:
     reliability: Reliability
     selective: Selective
     speed: Speed
-    setup: Setup
+    setup: EvaluationSetup
     verdict: Verdict | None
     against: Flips | None
     warnings: list[CodedWarning]

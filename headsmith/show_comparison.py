@@ -9,7 +9,7 @@ from .core.terminal import escape
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:
-    from .evaluate.comparison import Comparison, Flip, Part, TopK
+    from .evaluate.comparison import ChangedAnswer, Comparison, Part, TopK
     from .evaluate.statistics import PairedDifference
 
 ALPHA, LARGEST = 0.05, 5
@@ -68,7 +68,7 @@ def _leads(differ: "Sequence[Part]", classes: int) -> str:
     return f"classes: A leads in {ahead:,}, B in {behind:,}, {level:,} are level; {real:,} by more than chance"
 
 
-def _show_flips(flips: "Sequence[Flip]") -> None:
+def _show_flips(flips: "Sequence[ChangedAnswer]") -> None:
     ahead = sum(flip.first_right and not flip.second_right for flip in flips)
     behind = sum(flip.second_right and not flip.first_right for flip in flips)
     console.print(

@@ -15,7 +15,7 @@ from ...metrics.chance import largest_share
 from ...models.images import described
 from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
 from ..options import EvaluationOptions
-from ..result import EvalResult, FailedModel, Setup
+from ..result import EvalResult, EvaluationSetup, FailedModel
 from ..results import Predictions, ResultsFolder
 from ..warnings import in_keywords, warnings_of, was_trained_on
 from ..zoo import Candidate, Failed, open_candidate
@@ -180,10 +180,10 @@ def _chance(data: HeldOut, measured: Measurement, summary: Summary) -> float:
     return summary.label_share or 0.0
 
 
-def _setup(candidate: Candidate, model: Model, data: HeldOut, options: EvaluationOptions) -> Setup:
+def _setup(candidate: Candidate, model: Model, data: HeldOut, options: EvaluationOptions) -> EvaluationSetup:
     recipe = candidate.preprocessing
     image = recipe if not candidate.head_only else None
-    return Setup(
+    return EvaluationSetup(
         file=candidate.path.name,
         bytes=candidate.bytes,
         parameters=candidate.parameters,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ranked_models import Measured
+from .ranked_models import RankedModel
 
 PAIRS, MISTAKES = 6, 4
 
@@ -45,7 +45,7 @@ class Confusion:
         return [mistake for mistake in self.mistakes if mistake.id in pictures]
 
 
-def confusions(model: Measured) -> list[Confusion]:
+def confusions(model: RankedModel) -> list[Confusion]:
     """The worst pairs of classes, the worst first; none where inputs may have several right classes."""
     pairs, scores, names = model.result.confused, model.predictions.scores, model.result.labels
     if pairs is None:

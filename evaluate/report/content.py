@@ -12,8 +12,8 @@ from .confusions import Confusion, confusions
 from .method import HEADINGS, method, setup
 from .pairs import pairs
 from .panels import panel
-from .ranked_models import measured
-from .ranking import Row, ranked
+from .ranked_models import ranked_models
+from .ranking import ReportRow, ranked
 from .thumbnails import EDGE, thumbnails
 from .tradeoff import HEIGHT, tradeoff
 
@@ -37,7 +37,7 @@ def content(results: Results) -> dict[str, Any]:
     Raises:
         InputError: No classifier was measured, or not all on the same inputs.
     """
-    models = measured(results)
+    models = ranked_models(results)
     rows = [ranked(model) for model in models]
     best, scores = models[0], models[0].predictions.scores
     accuracies = {row.name: row.standing.accuracy for row in rows}
@@ -92,13 +92,13 @@ def content(results: Results) -> dict[str, Any]:
     }
 
 
-def _sizes(rows: Sequence[Row]) -> dict[str, tuple[float, float, float]]:
+def _sizes(rows: Sequence[ReportRow]) -> dict[str, tuple[float, float, float]]:
     """What each takes on disk; nothing where all take the same, which a chart could not show."""
     sizes = {row.name: (row.megabytes,) * 3 for row in rows if row.megabytes}
     return sizes if len(rows) == 1 or len({round(size[0], 1) for size in sizes.values()}) > 1 else {}
 
 
-def _title(rows: Sequence[Row]) -> str:
+def _title(rows: Sequence[ReportRow]) -> str:
     if len(rows) == 1:
         return rows[0].name
     tied = sum(row.standing.tied for row in rows)
@@ -109,7 +109,7 @@ def _title(rows: Sequence[Row]) -> str:
     return f"{tied} of {len(rows)} classifiers are tied for the best"
 
 
-def _lede(rows: Sequence[Row], kind: str) -> str:
+def _lede(rows: Sequence[ReportRow], kind: str) -> str:
     best, rest = rows[0], rows[1:]
     share = best.standing.accuracy
     accuracy = f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f})"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..results import Results
-from .ranked_models import Measured
+from .ranked_models import RankedModel
 
 HASH = 16
 WARM_UP = "left out: before its clock starts, every model has answered a batch, whose time is the first run’s"
@@ -18,11 +18,11 @@ MEMORY = (
 RANDOM = "nothing: intervals are closed forms and tests are exact"
 HEADINGS = (
     *("Model", "Source", "File", "Fingerprint", "Preprocessing", "Labels", "Provider", "Threads", "Batch", "Runtime"),
-    *("Device", "Load s", "First run s", "Memory MB", "Other runtime", "Measured"),
+    *("Device", "Load s", "First run s", "Memory MB", "Other runtime", "RankedModel"),
 )
 
 
-def method(results: Results, models: Sequence[Measured]) -> list[tuple[str, str]]:
+def method(results: Results, models: Sequence[RankedModel]) -> list[tuple[str, str]]:
     """What holds for all classifiers, as terms and texts."""
     data, first = results.data, models[0].result
     n = f"{data.n:,} found, {first.n:,} scored, {len(first.unreadable):,} unreadable, {first.duplicates:,} duplicates"
@@ -40,7 +40,7 @@ def method(results: Results, models: Sequence[Measured]) -> list[tuple[str, str]
     return [*found, ("Warm-up", WARM_UP), ("Latency", LATENCY), ("Memory", MEMORY), ("Drawn at random", RANDOM)]
 
 
-def setup(model: Measured) -> list[str]:
+def setup(model: RankedModel) -> list[str]:
     """A line of the table with `HEADINGS`."""
     made, speed, other = model.result.setup, model.result.speed, model.result.against
     elsewhere = sum(made.nodes.values()) - made.nodes.get(made.provider, 0)
@@ -64,7 +64,7 @@ def setup(model: Measured) -> list[str]:
     ]
 
 
-def _preprocessing(model: Measured) -> str:
+def _preprocessing(model: RankedModel) -> str:
     made = model.result.setup
     if made.image_size is None:
         return "none: features"

@@ -12,7 +12,7 @@ from ..statistics import Standing, standings
 
 
 @dataclass(frozen=True)
-class Measured:
+class RankedModel:
     """A classifier on the page.
 
     Attributes:
@@ -28,7 +28,7 @@ class Measured:
     standing: Standing
 
 
-def measured(results: Results) -> list[Measured]:
+def ranked_models(results: Results) -> list[RankedModel]:
     """All classifiers of a results folder, the best first.
 
     Raises:
@@ -50,4 +50,4 @@ def measured(results: Results) -> list[Measured]:
                 f"{results.path}: {one.model}: its groups are not those of its inputs; evaluate again"
             )
     places = standings({name: predictions.scores.correct() for name, (_, predictions) in found.items()})
-    return [Measured(place.name, *found[place.name], place) for place in places]
+    return [RankedModel(place.name, *found[place.name], place) for place in places]

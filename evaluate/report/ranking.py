@@ -7,15 +7,15 @@ from ...metrics.proportions import Share
 from ..measuring.published import Verdict
 from ..measuring.speed import Latency
 from ..statistics import Standing
-from .ranked_models import Measured
+from .ranked_models import RankedModel
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """What the ranking says of a classifier.
 
     Attributes:
-        name: See `Measured`.
+        name: See `RankedModel`.
         standing: Its place.
         top: Top-k for each k that was asked for; ``None`` with fewer classes.
         subset: Top-1 where only the classes of the held-out set may be answered; ``None`` where that is all.
@@ -45,12 +45,12 @@ class Row:
     warnings: list[CodedWarning]
 
 
-def ranked(model: Measured) -> Row:
+def ranked(model: RankedModel) -> ReportRow:
     """Collect the figures of a classifier."""
     result = model.result
     summary, speed, verdict = result.summary, result.speed, result.verdict
     parameters = result.setup.parameters
-    return Row(
+    return ReportRow(
         name=model.name,
         standing=model.standing,
         top=summary.top,

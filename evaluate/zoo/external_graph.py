@@ -16,7 +16,7 @@ from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
 from .foreign_session import ask_shapes
-from .manifest import Row
+from .manifest import ZooRow
 from .names import read_names
 
 INPUTS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)
@@ -39,7 +39,7 @@ class ExternalOnnx:
     setup: Setup
 
 
-def describe_external(model: ir.Model, row: Row, where: str) -> ExternalOnnx:
+def describe_external(model: ir.Model, row: ZooRow, where: str) -> ExternalOnnx:
     """Bring together a graph and what its row says.
 
     Args:
@@ -98,7 +98,7 @@ def _sizes(value: ir.Value) -> list[int | None]:
     return [size if isinstance(size, int) else None for size in value.shape or ()]
 
 
-def _recipe(row: Row, layout: str | None, where: str) -> Preprocessing:
+def _recipe(row: ZooRow, layout: str | None, where: str) -> Preprocessing:
     if row.preprocessing is None:
         raise InputError(
             f"{where}: does not say how images are preprocessed, and that is never guessed; write its recipe into a "
@@ -129,7 +129,7 @@ def _check_shape(images: ir.Value, shape: list[int | None], recipe: Preprocessin
             )
 
 
-def _output(model: ir.Model, row: Row, labels: int, where: str) -> tuple[ir.Value, tuple[str, ...]]:
+def _output(model: ir.Model, row: ZooRow, labels: int, where: str) -> tuple[ir.Value, tuple[str, ...]]:
     """The output with one score a label, and one for the background; and those that its name ``logits`` beat."""
     outputs = {str(value.name): value for value in model.graph.outputs}
     listed = ", ".join(f"{name} {value.shape}" for name, value in outputs.items())

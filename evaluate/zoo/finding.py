@@ -22,14 +22,14 @@ from .candidate import Candidate, Failed, Setup
 from .external_graph import describe_external
 from .failure import failure
 from .listing import expand, is_library
-from .manifest import Row, known_files
+from .manifest import ZooRow, known_files
 from .names import columns
 
 SAID = ("preprocessing", "labels", "background", "output")
 
 
 def find_candidates(
-    sources: Sequence[str | Path | Row],
+    sources: Sequence[str | Path | ZooRow],
     *,
     preprocessing: str | Path | None = None,
     labels: str | Path | None = None,
@@ -70,14 +70,14 @@ def _absolute(value: str | Path | None) -> str | None:
     return str(Path(value).absolute() if Path(value).is_file() else value)
 
 
-def _found(row: Row, said: dict[str, Any]) -> Candidate | Failed:
+def _found(row: ZooRow, said: dict[str, Any]) -> Candidate | Failed:
     try:
         return _candidate(row, said)
     except Exception as error:  # noqa: BLE001 - a file may make its reader raise anything, and the others are measured
         return Failed(row.id, row.source, failure(error, row.source))
 
 
-def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
+def _candidate(row: ZooRow, said: dict[str, Any]) -> Candidate:
     if is_library(row.source):
         given = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
         checkpoint = None if given is None else Path(given)
@@ -96,7 +96,7 @@ def _candidate(row: Row, said: dict[str, Any]) -> Candidate:
     return _file(row, path, said)
 
 
-def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
+def _file(row: ZooRow, path: Path, said: dict[str, Any]) -> Candidate:
     if not path.exists() or path.is_dir():
         raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
     regular_file(path)
@@ -108,12 +108,12 @@ def _file(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     return _own(row, path, open_model(path).metadata, None)
 
 
-def _check_hash(row: Row, found: str | None, where: str) -> None:
+def _check_hash(row: ZooRow, found: str | None, where: str) -> None:
     if row.sha256 is not None and found != row.sha256:
         raise InputError(f"{where}: sha256 {found} found, its row says {row.sha256}; is it another version?")
 
 
-def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
+def _onnx(row: ZooRow, path: Path, said: dict[str, Any]) -> Candidate:
     model = read_onnx(path)
     if "headsmith_version" in model.metadata_props:
         return _own(row, path, Metadata.from_strings(dict(model.metadata_props), str(path)), model)
@@ -127,7 +127,7 @@ def _onnx(row: Row, path: Path, said: dict[str, Any]) -> Candidate:
     return replace(found, notes=(*origin, *external.setup.notes), warnings=external.setup.warnings)
 
 
-def _own(row: Row, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:
+def _own(row: ZooRow, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:
     said = [key for key in SAID if getattr(row, key) is not None]
     if said:
         raise InputError(f"{path}: says its {said[0]} itself; leave it out of its row")
@@ -136,7 +136,7 @@ def _own(row: Row, path: Path, metadata: Metadata, model: ir.Model | None) -> Ca
 
 
 def _build(
-    row: Row,
+    row: ZooRow,
     path: Path,
     names: ClassNames,
     preprocessing: Preprocessing | None,

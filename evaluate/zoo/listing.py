@@ -10,13 +10,13 @@ from ...core.errors import InputError, near
 from ...export.bundle.hub import HUB
 from ...export.bundle.manifest import MANIFEST
 from ...export.formats.registry import FORMATS
-from .manifest import KNOWN, SHIPPED, Row, read_manifest
+from .manifest import KNOWN, SHIPPED, ZooRow, read_manifest
 
 ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"
 SUFFIXES = {Path(entry.file).suffix for entry in FORMATS.values()} - {".safetensors"}
 
 
-def expand(sources: Sequence[str | Path | Row]) -> list[Row]:
+def expand(sources: Sequence[str | Path | ZooRow]) -> list[ZooRow]:
     """Rows in the order given; those of a folder and of a pattern by name.
 
     Args:
@@ -25,7 +25,7 @@ def expand(sources: Sequence[str | Path | Row]) -> list[Row]:
     Raises:
         InputError: A source that names nothing, or one that is named twice.
     """
-    rows = [row for one in sources for row in ([one] if isinstance(one, Row) else _rows(str(one)))]
+    rows = [row for one in sources for row in ([one] if isinstance(one, ZooRow) else _rows(str(one)))]
     count = Counter(row.id for row in rows)
     rows = [row if count[row.id] == 1 else replace(row, id=row.source) for row in rows]
     name, most = Counter(row.id for row in rows).most_common(1)[0] if rows else ("", 0)
@@ -41,22 +41,22 @@ def is_library(source: str) -> bool:
     return source == "lite0" or source.startswith((TIMM, TORCHVISION))
 
 
-def _rows(source: str) -> Iterator[Row]:
+def _rows(source: str) -> Iterator[ZooRow]:
     path = Path(source)
     if source.startswith(ZOO):
         yield from read_manifest(_shipped(source))
     elif path.suffix in (".yaml", ".yml"):
         yield from read_manifest(path)
     elif source.startswith(TIMM):
-        yield from (Row(name, name) for name in _timm(source))
+        yield from (ZooRow(name, name) for name in _timm(source))
     elif source.startswith(TORCHVISION):
-        yield from (Row(name, name) for name in _torchvision(source))
+        yield from (ZooRow(name, name) for name in _torchvision(source))
     elif path.is_dir() and not (path / MANIFEST).is_file():
         yield from _inside(path)
     elif source.startswith(HUB) or source == "lite0":
-        yield Row(source, source)
+        yield ZooRow(source, source)
     else:
-        yield Row(path.resolve().stem if path.suffix in SUFFIXES else path.resolve().name, source)
+        yield ZooRow(path.resolve().stem if path.suffix in SUFFIXES else path.resolve().name, source)
 
 
 def _shipped(source: str) -> Path:
@@ -67,14 +67,14 @@ def _shipped(source: str) -> Path:
     return known[name]
 
 
-def _inside(folder: Path) -> Iterator[Row]:
+def _inside(folder: Path) -> Iterator[ZooRow]:
     """Bundles and model files in a folder."""
     found = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES or (path / MANIFEST).is_file()]
     if not found:
         raise InputError(
             f"{folder}: no model in it; expected bundles or files that end in {', '.join(sorted(SUFFIXES))}"
         )
-    yield from (Row(path.stem if path.is_file() else path.name, str(path)) for path in found)
+    yield from (ZooRow(path.stem if path.is_file() else path.name, str(path)) for path in found)
 
 
 def _timm(source: str) -> list[str]:

@@ -27,7 +27,7 @@ PUBLISHED = tuple(field.name for field in fields(Published))
 
 
 @dataclass(frozen=True)
-class Row:
+class ZooRow:
     """One line of a zoo.
 
     Attributes:
@@ -57,14 +57,14 @@ class Row:
     folder: Path = field(default=Path(), repr=False)
 
 
-KEYS = tuple(field.name for field in fields(Row) if field.name != "folder")
+KEYS = tuple(field.name for field in fields(ZooRow) if field.name != "folder")
 
 
-def read_manifest(path: str | Path) -> list[Row]:
+def read_manifest(path: str | Path) -> list[ZooRow]:
     """Read a zoo.
 
-    ``models`` lists rows with the keys of `Row`; paths start at the manifest's folder, or at the folder of the Python
-    package that ``package`` names. Keys under ``published`` are those of `Published`.
+    ``models`` lists rows with the keys of `ZooRow`; paths start at the manifest's folder, or at the folder of the
+    Python package that ``package`` names. Keys under ``published`` are those of `Published`.
 
     Args:
         path: A YAML file.
@@ -89,12 +89,12 @@ def read_manifest(path: str | Path) -> list[Row]:
 
 
 @cache
-def known_files() -> Mapping[str, Row]:
+def known_files() -> Mapping[str, ZooRow]:
     """The files of the ONNX Model Zoo by their SHA-256."""
     return {str(row.sha256): row for row in read_manifest(KNOWN)}
 
 
-def _row(values: Any, where: str, folder: Path) -> Row:
+def _row(values: Any, where: str, folder: Path) -> ZooRow:
     values = _mapping(values, where, KEYS)
     where = f"{where} ({printable(str(values.get('id', '?'))[:LONGEST])})"
     for key, value in values.items():
@@ -112,7 +112,7 @@ def _row(values: Any, where: str, folder: Path) -> Row:
     if lacking:
         raise InputError(f"{where}: {' and '.join(lacking)} missing")
     published = values.pop("published", None)
-    return Row(**values, published=published and _published(published, f"{where}: published"), folder=folder)
+    return ZooRow(**values, published=published and _published(published, f"{where}: published"), folder=folder)
 
 
 def _published(values: Any, where: str) -> Published:

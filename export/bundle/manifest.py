@@ -121,7 +121,7 @@ class ParitySummary:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPrecision:
     """A file on the validation inputs.
 
     Attributes:
@@ -150,8 +150,8 @@ class PrecisionRecord:
 
     precision: str
     data: str
-    full: Measured
-    lower: Measured
+    full: MeasuredPrecision
+    lower: MeasuredPrecision
     tests: dict[str, PairedCounts]
     agreement: ParitySummary
     most_predicted: str

@@ -28,7 +28,7 @@ from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .inlining import inline
-from .program_shape import StrangeError, check_program, check_weights
+from .program_shape import UnknownProgramError, check_program, check_weights
 from .torch_device import answered, on_device, torch_device
 
 NOTES = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "from_node", "custom")
@@ -82,13 +82,13 @@ def checked_program(path: Path) -> Iterator[Path]:
         strange = [name for name in archive.members if not MEMBERS.fullmatch(name)]
         strange += [name for name, member in archive.members.items() if name.endswith(".pt") and member.size]
         if strange:
-            raise StrangeError(strange[0])
+            raise UnknownProgramError(strange[0])
         parts = {name: json.loads(archive.read(name).decode()) for name in (PROGRAM, *WEIGHTS)}
         check_program(parts[PROGRAM])
         for name in WEIGHTS:
             check_weights(parts[name])
             _check_sizes(archive, name, parts[name]["config"])
-    except StrangeError as error:
+    except UnknownProgramError as error:
         raise DamagedFileError(
             f"{path}: holds {printable(str(error))[:80]!r}, which could run code or write files; only programs that "
             "headsmith wrote are opened"
@@ -108,7 +108,7 @@ def _check_sizes(archive: Archive, name: str, config: dict[str, Any]) -> None:
         member = archive.members[f"{name.rpartition('/')[0]}/{entry['path_name']}"]
         sizes = [size.get("as_int", -1) for size in entry["tensor_meta"]["sizes"]]
         if min(sizes, default=0) < 0 or (math.prod(sizes) > member.size):
-            raise StrangeError(f"{entry['path_name']} of {sizes}")
+            raise UnknownProgramError(f"{entry['path_name']} of {sizes}")
 
 
 class ExportedProgramModel(Model):

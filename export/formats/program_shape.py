@@ -26,7 +26,7 @@ _FUNCTIONS = {"Integer", "Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod
 _ASSUMPTIONS = {"integer", "positive", "nonnegative"}
 
 
-class StrangeError(ValueError):
+class UnknownProgramError(ValueError):
     """A field that no classifier has."""
 
 
@@ -37,13 +37,13 @@ class Fields:
     known: dict[str, Check]
 
     def __call__(self, value: Any) -> None:
-        """Raise a `StrangeError` unless a value is so."""
+        """Raise a `UnknownProgramError` unless a value is so."""
         _expect(isinstance(value, dict), value)
         for key, entry in value.items():
             if key in self.known:
                 self.known[key](entry)
             elif entry or isinstance(entry, int):
-                raise StrangeError(f"{key}: {entry}")
+                raise UnknownProgramError(f"{key}: {entry}")
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class OneOf(Fields):
     """An object with just one of these fields."""
 
     def __call__(self, value: Any) -> None:
-        """Raise a `StrangeError` unless a value is so."""
+        """Raise a `UnknownProgramError` unless a value is so."""
         _expect(isinstance(value, dict) and len(value) == 1 and set(value) <= set(self.known), value)
         super().__call__(value)
 
 
 def _expect(holds: bool, value: Any) -> None:
     if not holds:
-        raise StrangeError(str(value))
+        raise UnknownProgramError(str(value))
 
 
 def _text(pattern: re.Pattern[str]) -> Check:
@@ -112,7 +112,7 @@ def _expression(value: Any) -> None:
     try:
         _arithmetic(ast.parse(value, mode="eval").body)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise StrangeError(value) from None
+        raise UnknownProgramError(value) from None
 
 
 def _arithmetic(node: ast.AST) -> None:
@@ -135,7 +135,7 @@ def _arithmetic(node: ast.AST) -> None:
             for argument in arguments:
                 _arithmetic(argument)
         case _:
-            raise StrangeError(ast.unparse(node))
+            raise UnknownProgramError(ast.unparse(node))
 
 
 def _tree(value: Any) -> None:

@@ -40,46 +40,46 @@ _REBUILD, _ORDERED = "torch._utils _rebuild_tensor_v2", "collections OrderedDict
 _MARK = object()
 
 
-class StrangeError(ValueError):
+class UnsafeScriptError(ValueError):
     """What no traced and frozen module has."""
 
 
 def check_members(archive: Archive) -> None:
-    """Raise a `StrangeError` unless an archive holds one module without state of its own, and sound constants.
+    """Raise a `UnsafeScriptError` unless an archive holds one module without state of its own, and sound constants.
 
     Such a module has one method, ``forward``: opening it runs nothing.
     """
     strange = [name for name in archive.members if not ALLOWED.fullmatch(name)]
     sources = [name for name in archive.members if name.startswith("code/") and name.endswith(".py")]
     if strange or len(sources) != 1:
-        raise StrangeError((strange or [f"{len(sources)} files of code"])[0])
+        raise UnsafeScriptError((strange or [f"{len(sources)} files of code"])[0])
     source = archive.read(sources[0])
     methods = re.findall(rb"\bdef\b[^(]{0,80}", source)
     if [b"".join(method.split()) for method in methods] != [b"defforward"] or b"__setstate__" in source:
-        raise StrangeError("another method than forward")
+        raise UnsafeScriptError("another method than forward")
     for operator, name in _OPERATOR.findall(source.decode()):
         if name not in ATEN and f"prim::{name}" not in PRIM:
-            raise StrangeError(operator)
+            raise UnsafeScriptError(operator)
     if not _MODULE.fullmatch(archive.read("data.pkl")):
-        raise StrangeError("a module with attributes")
+        raise UnsafeScriptError("a module with attributes")
     _check_constants(archive)
 
 
 def check_graph(module: torch.jit.ScriptModule) -> None:
-    """Raise a `StrangeError` unless an opened module computes with the operators of classifiers alone."""
+    """Raise a `UnsafeScriptError` unless an opened module computes with the operators of classifiers alone."""
     if list(module._c._method_names()) != ["forward"] or list(module.children()):
-        raise StrangeError("another method than forward")
+        raise UnsafeScriptError("another method than forward")
     for kind in _kinds(module.graph):
         space, _, name = kind.partition("::")
         if not (space == "aten" and name in ATEN) and kind not in PRIM:
-            raise StrangeError(kind)
+            raise UnsafeScriptError(kind)
 
 
 def _kinds(block: Any) -> Iterator[str]:
     for node in block.nodes():
         yield node.kind()
         if any(node.kindOf(name) in ("g", "gs") for name in node.attributeNames()):
-            raise StrangeError(f"{node.kind()} with a graph inside")
+            raise UnsafeScriptError(f"{node.kind()} with a graph inside")
         for inner in node.blocks():
             yield from _kinds(inner)
 
@@ -94,7 +94,7 @@ def _check_constants(archive: Archive) -> None:
                 pass
             case "BINPUT" | "LONG_BINPUT":
                 if argument != len(memo):  # as torch counts them; its memo grows to the place that is stated
-                    raise StrangeError(f"{code.name} {argument} in constants.pkl")
+                    raise UnsafeScriptError(f"{code.name} {argument} in constants.pkl")
                 memo[argument] = stack[-1]
             case "BINGET" | "LONG_BINGET":
                 stack.append(memo[argument])
@@ -116,7 +116,7 @@ def _check_constants(archive: Archive) -> None:
                 arguments, function = stack.pop(), stack.pop()
                 stack.append(_made(function, arguments))
             case other:
-                raise StrangeError(f"{other} in constants.pkl")
+                raise UnsafeScriptError(f"{other} in constants.pkl")
 
 
 def _storage(archive: Archive, said: Any) -> int:
@@ -127,7 +127,7 @@ def _storage(archive: Archive, said: Any) -> int:
             member = archive.members.get(f"constants/{key}")
             if size and member and 0 <= count * size <= member.size:
                 return count
-    raise StrangeError(f"storage {str(said)[:60]}")
+    raise UnsafeScriptError(f"storage {str(said)[:60]}")
 
 
 def _made(function: Any, arguments: Any) -> Any:
@@ -140,4 +140,4 @@ def _made(function: Any, arguments: Any) -> Any:
                 last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
                 if 0 in sizes or last < count:
                     return "tensor"
-    raise StrangeError(f"{str(function)[:60]} with {str(arguments)[:60]}")
+    raise UnsafeScriptError(f"{str(function)[:60]} with {str(arguments)[:60]}")

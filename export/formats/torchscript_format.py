@@ -25,7 +25,7 @@ from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .torch_device import answered, on_device, torch_device
 from .torchscript_archive import write_archive
-from .torchscript_check import DEBUG, StrangeError, check_graph, check_members
+from .torchscript_check import DEBUG, UnsafeScriptError, check_graph, check_members
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
 
@@ -72,7 +72,7 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
             module: torch.jit.ScriptModule = torch.jit.load(str(copy), map_location=device, _extra_files=extra)
         check_graph(module)
         return module, {key: bytes.decode(value) for key, value in extra.items() if value}
-    except StrangeError as error:
+    except UnsafeScriptError as error:
         raise DamagedFileError(
             f"{path}: holds {printable(str(error))[:80]}, which no module of `headsmith export` does and which could "
             "run code or write files; only those are opened"

@@ -14,7 +14,7 @@ from ...metrics.paired import paired_counts, smallest_difference
 from ...metrics.proportions import top_k
 from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
-from ..bundle.manifest import Measured, PairedCounts
+from ..bundle.manifest import MeasuredPrecision, PairedCounts
 from ..held_out import HeldOut
 from ..options import ExportOptions
 from ..parity.parity import Parity
@@ -44,8 +44,8 @@ class GateReport:
 
     precision: str
     data: str
-    full: Measured
-    lower: Measured
+    full: MeasuredPrecision
+    lower: MeasuredPrecision
     tests: dict[str, PairedCounts]
     agreement: ParityReport
     most_predicted: str
@@ -185,9 +185,9 @@ class _Side:
         self.best.append(outputs.topk_indices[:, 0])
         return outputs
 
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredPrecision:
         found, classes = np.concatenate(self.ranks), len(self._model.metadata.labels)
         top1 = top_k(found, 1, classes)
         if top1 is None:
             raise ValueError("a classifier without classes")
-        return Measured(top1, top_k(found, 5, classes), len(found) / self._seconds)
+        return MeasuredPrecision(top1, top_k(found, 5, classes), len(found) / self._seconds)

@@ -12,7 +12,7 @@ from .text_file import read_text
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-class Row(NamedTuple):
+class CsvRow(NamedTuple):
     """A row of a table.
 
     Attributes:
@@ -34,7 +34,7 @@ class Csv:
     """
 
     separator: str
-    rows: list[Row]
+    rows: list[CsvRow]
 
 
 def read_csv(path: str | Path) -> Csv:
@@ -69,11 +69,11 @@ def csv_of(text: str, where: str, *, part: bool = False) -> Csv:
     return Csv(even[0], found[even[0]][0])
 
 
-def _read(text: str, separator: str, part: bool) -> tuple[list[Row], str | None]:
+def _read(text: str, separator: str, part: bool) -> tuple[list[CsvRow], str | None]:
     """The rows as far as they can be read, and what keeps them from being a table."""
-    reader, rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True), list[Row]()
+    reader, rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True), list[CsvRow]()
     try:
-        rows.extend(Row(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
+        rows.extend(CsvRow(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
     except csv.Error as error:
         if not part:
             return rows, f"line {reader.line_num}: cannot be read as a row ({error})"

@@ -15,7 +15,7 @@ from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.speed import Latency, Speed
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
-from headsmith.evaluate.result import EvalResult, FailedModel, Setup
+from headsmith.evaluate.result import EvalResult, EvaluationSetup, FailedModel
 from headsmith.evaluate.results import Predictions, ResultsFolder, load_results
 
 NAMES = ["ant", "bee", "cow", "dog", "<b>emu</b>", "fox"]
@@ -32,7 +32,7 @@ def made_up(name: str, seed: int, strength: float = 1.0, groups: bool = False) -
     scorer.add(logits, labels)
     scores = scorer.scores()
     right = scores.correct()
-    setup = Setup(
+    setup = EvaluationSetup(
         file="model.onnx", bytes=1000, parameters=5_288_548, image_size=224, crop_pct=0.875, interpolation="bicubic",
         preprocessing=None, provider="CPUExecutionProvider", provider_name="cpu", provider_options={},
         nodes={"CPUExecutionProvider": 9},

@@ -1,6 +1,6 @@
 from .extraction.extraction import extract
 from .feature_set import FeatureSet
-from .images.batches import Batch, image_batches
+from .images.batches import ImageBatch, image_batches
 from .images.image_set import ImageSet, open_images
 from .images.samples import Sample
 from .importing.importing import import_features
@@ -8,8 +8,8 @@ from .inspection.inspection import inspect_features
 from .inspection.report import Inspection
 
 __all__ = [
-    "Batch",
     "FeatureSet",
+    "ImageBatch",
     "ImageSet",
     "Inspection",
     "Sample",

@@ -19,7 +19,7 @@ WINDOW_BYTES = 64 * 2**20
 RESERVED = 4 * 2**30
 
 
-class Rows(Protocol):
+class DeviceRows(Protocol):
     """Features ``(N, D)`` and labels ``(N,)`` of one split.
 
     Attributes:
@@ -51,7 +51,7 @@ def place(
     memory: int | None,
     processes: int = 1,
     reserved: int = RESERVED,
-) -> Rows:
+) -> DeviceRows:
     """Choose where the rows of a split live.
 
     Args:

@@ -12,7 +12,7 @@ from ...models.heads import NormLinear, build_head, keep_rounded
 from ..config import TrainConfig
 from ..feature_scale import column_size
 from ..initialization import OPTIONS, Initialization
-from .device_rows import WINDOW_BYTES, Rows
+from .device_rows import WINDOW_BYTES, DeviceRows
 from .head_bank import Bank
 from .lbfgs import Lbfgs
 from .optimizers import Optimizer, schedule
@@ -54,7 +54,7 @@ class Epochs(Protocol):
 
 
 def epochs_for(
-    rows: Rows,
+    rows: DeviceRows,
     labels: Tensor,
     num_classes: int,
     configs: Sequence[TrainConfig],
@@ -86,7 +86,7 @@ def epochs_for(
     return StepEpochs(bank, rows, labels, configs, processes)
 
 
-def _mean_and_std(rows: Rows) -> tuple[Tensor, Tensor]:
+def _mean_and_std(rows: DeviceRows) -> tuple[Tensor, Tensor]:
     """Of every feature ``(D,)`` over all rows, by the sums of blocks (Chan, Golub, LeVeque 1983)."""
     count, mean, squares = 0, torch.zeros(1), torch.zeros(1)
     for features, _ in rows.blocks(16384):
@@ -104,7 +104,7 @@ class StepEpochs:
     """Epochs of steps on batches."""
 
     def __init__(
-        self, bank: Bank, rows: Rows, labels: Tensor, configs: Sequence[TrainConfig], processes: Processes
+        self, bank: Bank, rows: DeviceRows, labels: Tensor, configs: Sequence[TrainConfig], processes: Processes
     ) -> None:
         self.bank, self.rows, self.labels, self.processes = bank, rows, labels, processes
         self.config, self.images = configs[0], len(labels)
@@ -206,7 +206,7 @@ def _optimizer(
     return optimizer, None
 
 
-def _root_mean_square(rows: Rows, config: TrainConfig) -> float:
+def _root_mean_square(rows: DeviceRows, config: TrainConfig) -> float:
     """Of all features; not computed unless noise needs it."""
     if not config.noise:
         return 0.0

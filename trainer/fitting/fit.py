@@ -22,7 +22,7 @@ from ..criterion import resolve, selection_weights
 from ..initialization import Initialization, initialized_head
 from ..scores import EpochScores, SplitScores
 from .checkpoint import AGAIN, CHECKPOINT, Checkpoint
-from .device_rows import Rows, place
+from .device_rows import DeviceRows, place
 from .epochs import Epochs, epochs_for
 from .fit_record import FitRecord
 from .head_bank import Bank, loss_key
@@ -149,7 +149,7 @@ class Fit:
     ) -> None:
         self.configs, self.processes, self.on_epoch = list(configs), processes, on_epoch
         self.weights = [selection_weights(config, num_classes) for config in configs]
-        self.rows: dict[str, Rows] = {
+        self.rows: dict[str, DeviceRows] = {
             name: place(*rows[name], processes.device, memory if name == "train" else None, processes.local)
             for name in ("val", "train", "test")
             if name in rows and (name != "val" or len(rows["val"][1]))

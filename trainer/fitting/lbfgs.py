@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ...core.distributed import Processes
 from ..config import TrainConfig
-from .device_rows import Rows
+from .device_rows import DeviceRows
 from .head_bank import Bank
 
 _BLOCK = 16384
@@ -17,7 +17,7 @@ _BLOCK = 16384
 class Lbfgs:
     """Epochs of up to 20 iterations of `torch.optim.LBFGS` with a strong-Wolfe line search, for a single head."""
 
-    def __init__(self, bank: Bank, rows: Rows, config: TrainConfig, processes: Processes) -> None:
+    def __init__(self, bank: Bank, rows: DeviceRows, config: TrainConfig, processes: Processes) -> None:
         self.bank, self.rows, self.config, self.processes = bank, rows, config, processes
         self.images = len(rows.labels)
         self.losses: list[Tensor] = []  # of every call of the closure in an epoch, without the penalty

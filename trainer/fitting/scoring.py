@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from ...core.distributed import Processes
 from ..scores import SplitScores
-from .device_rows import Rows
+from .device_rows import DeviceRows
 from .head_bank import Bank
 from .label_ranks import label_ranks
 
@@ -19,7 +19,9 @@ _ROWS = 16384
 
 
 @torch.inference_mode()
-def label_ranks_of(bank: Bank, state: Mapping[str, Tensor], rows: Rows, processes: Processes) -> tuple[Tensor, Tensor]:
+def label_ranks_of(
+    bank: Bank, state: Mapping[str, Tensor], rows: DeviceRows, processes: Processes
+) -> tuple[Tensor, Tensor]:
     """Score every row of a split in float32; each process takes its share.
 
     Args:

@@ -39,7 +39,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """What a sweep is to train.
 
     Attributes:
@@ -68,7 +68,7 @@ class Plan:
         return sha256_json({"features": fingerprint, "trials": trials, "final_seeds": self.final_seeds})
 
 
-def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> Plan:
+def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> SweepPlan:
     """The heads that a sweep file asks for.
 
     Args:
@@ -107,7 +107,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     _check_names(grids, where)
     trials = [trial for grid in grids for trial in _trials(grid, chosen, where)]
     _check_common(trials, where)
-    return Plan(list(dict.fromkeys(trials)), final_seeds, chosen, where)
+    return SweepPlan(list(dict.fromkeys(trials)), final_seeds, chosen, where)
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from ..fitting import METRICS
 from ..training import write_run
 from .bank_grouping import Trained
 from .comparison import SweepComparison
-from .grid import Plan
+from .grid import SweepPlan
 from .model_selection import Setting
 from .plot import draw_sweep
 from .result import BEST, HEADS, PICTURE, SUMMARY
@@ -44,7 +44,7 @@ def write_best(folder: Path, feature_set: FeatureSet, comparison: SweepCompariso
 
 def write_sweep(
     folder: Path,
-    plan: Plan,
+    plan: SweepPlan,
     feature_set: FeatureSet,
     heads: Sequence[Trained],
     settings: Sequence[Setting],

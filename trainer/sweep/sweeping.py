@@ -19,7 +19,7 @@ from ..initialization import initialized_head
 from ..settings_file import read_from
 from .bank_grouping import Trained, banks_of
 from .comparison import compare_on_test
-from .grid import Plan, Trial, check_criterion, read_plan
+from .grid import SweepPlan, Trial, check_criterion, read_plan
 from .model_selection import chosen_of, repeats, settings_of
 from .output_files import write_best, write_sweep
 from .result import Sweep
@@ -95,7 +95,7 @@ def _was_cut(out: Path, request: str) -> bool:
     return read_json(out / RECORD).get("request") == request
 
 
-def _resolved(plan: Plan, feature_set: FeatureSet) -> list[Trial]:
+def _resolved(plan: SweepPlan, feature_set: FeatureSet) -> list[Trial]:
     """Every head once, with the settings that it will have on these features."""
     for split in ("train", "val"):
         if split not in feature_set.splits:

@@ -18,7 +18,7 @@ from headsmith.evaluate.metrics import (
     summarize,
     summarize_groups,
 )
-from headsmith.evaluate.result import EvalResult, FailedModel, Setup
+from headsmith.evaluate.result import EvalResult, EvaluationSetup, FailedModel
 from headsmith.evaluate.results import Predictions, ResultsFolder
 
 
@@ -108,7 +108,7 @@ def made_up_results(
 def result(model: Model, number: int, predictions: Predictions, class_names: list[str]) -> EvalResult:
     scores = predictions.scores
     summary = summarize(scores)
-    setup = Setup(
+    setup = EvaluationSetup(
         file="model.onnx",
         bytes=int(model.megabytes * 1e6),
         parameters=int(model.megabytes * 1e6 / 4),

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Batch:
+class ImageBatch:
     """Images after resize and crop, in the order of their image set.
 
     Attributes:
@@ -59,7 +59,7 @@ def image_batches(
     strict: bool = False,
     on_unreadable: Callable[[str, str], None] | None = None,
     identify: Callable[[Image.Image], str] | None = None,
-) -> Iterator[Batch]:
+) -> Iterator[ImageBatch]:
     """Decode images beside whoever reads them, and give them in batches.
 
     Args:
@@ -145,7 +145,7 @@ def _can_fork() -> bool:
 
 def gather(
     window: list[tuple[Sample, Pixels | UnreadableImage]], strict: bool, report: Callable[[str, str], None]
-) -> Batch:
+) -> ImageBatch:
     """Put decoded samples into one batch (which may be empty); report or, if ``strict``, raise the unreadable ones."""
     pixels, samples = [], []
     for sample, found in window:
@@ -159,7 +159,7 @@ def gather(
         samples.append(sample)
     labels = np.array([sample.label for sample in samples], dtype=np.int64)
     stacked = np.stack(pixels) if pixels else np.empty((0, 0, 0, 3), dtype=np.uint8)
-    return Batch(stacked, labels, [sample.id for sample in samples])
+    return ImageBatch(stacked, labels, [sample.id for sample in samples])
 
 
 def check_at_least_one(flag: str, value: int) -> None:

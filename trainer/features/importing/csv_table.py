@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from ....core.csv_file import Csv, Row, csv_of
+from ....core.csv_file import Csv, CsvRow, csv_of
 from ....core.errors import InputError
 from ....core.files import regular_file
 from ....core.printable import short, shown
@@ -97,13 +97,13 @@ class _CsvRows:
         found = next(islice(self._cells(), row, None))
         return f"{self.path}: line {found.line}: {short(names[column])}: {shown(self._cell(found, names[column]))}"
 
-    def _cells(self) -> Iterator[Row]:
+    def _cells(self) -> Iterator[CsvRow]:
         """The rows under the heading once more, now as text."""
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             reader = csv.reader(file, delimiter=self._separator)
-            yield from islice((Row(reader.line_num, cells) for cells in reader if cells), 1, None)
+            yield from islice((CsvRow(reader.line_num, cells) for cells in reader if cells), 1, None)
 
-    def _cell(self, row: Row, name: str) -> str:
+    def _cell(self, row: CsvRow, name: str) -> str:
         return row.cells[self.names.index(name)].strip()
 
     def _misfit(self) -> InputError | None:

@@ -27,7 +27,7 @@ TILE = 2048
 _KERNELS = {name: import_module(f".{one.module}", __package__) for name, one in METHOD_DEFAULTS.items()}
 
 
-class Plan(NamedTuple):
+class KernelPlan(NamedTuple):
     """What the method needs, and the constants of the kernel."""
 
     needs: Needs
@@ -45,7 +45,7 @@ def saved_size(rows: int, classes: int, options: LossOptions) -> int:
 
 
 @cache
-def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, many: bool) -> Plan:
+def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, many: bool) -> KernelPlan:
     """The plan for rows of `classes` scores, loaded `vector` at once, of 32 bits where `wide`; `many` rows or few."""
     m = candidates_kept(options, classes)
     width = max(16, triton.next_power_of_2(m))
@@ -73,4 +73,4 @@ def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, ma
         "maxnreg": needs.registers,
         "num_warps": needs.warps,
     }
-    return Plan(needs, constants)
+    return KernelPlan(needs, constants)
