@@ -2,6 +2,8 @@
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,13 +15,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.arguments import named
+from ..core.arguments import ArgumentError, named
 from ..core.builtin_types import is_number, to_builtin
 from ..core.errors import InputError, with_keywords
 from ..core.printable import shown
 from ..core.settings import documented, with_settings
 from ..models.heads import Linear
 from .config import TrainConfig
+from .features.importing.table import check_filled, to_numpy
 from .fitting import fit_heads
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
@@ -80,14 +83,17 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: ``(N,)`` classes, of any kind that scikit-learn takes.
 
         Raises:
-            InputError: Settings that do not fit the data, a single class, or a loss that becomes infinite or NaN.
+            InputError: Settings that do not fit the data, values that are no numbers, classes without an order, a
+                single class, or a loss that becomes infinite or NaN.
         """
         if not isinstance(to_builtin(self.early_stopping), bool):
             raise InputError(f"early_stopping: {shown(self.early_stopping)} found, expected True or False")
         for name, values in (("X", X), ("y", y)):
             if isinstance(values, np.ma.MaskedArray):
                 raise InputError(f"{name}: a masked array found, whose masked values would count; leave those rows out")
-        features, targets = validate_data(self, X, y, dtype=[np.float32, np.float64])
+        with _of_numbers():
+            features, targets = validate_data(self, _read("X", X), _read("y", y), dtype=[np.float32, np.float64])
+        _check_one_kind(targets)
         check_classification_targets(targets)
         self.classes_, labels = np.unique(targets, return_inverse=True)
         if len(self.classes_) < 2:
@@ -155,7 +161,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _logits(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores ``(N, C)``, computed in float64, so that a row's do not depend on the rows beside it."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        with _of_numbers():
+            rows = validate_data(self, _read("X", X), dtype=[np.float32, np.float64], reset=False)
         head = type(self.head_)(self.head_.in_features, self.head_.num_classes, **self.head_.options).double().eval()
         head.load_state_dict(self.head_.state_dict())
         with torch.inference_mode():
@@ -203,9 +210,10 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InputError: ``k`` is below 1 or above the number of classes; or ``y`` has not a label for every row, or one
                 that training never saw.
         """
-        best, labels = self.predict_topk(X, k), np.asarray(y)
+        best, labels = self.predict_topk(X, k), np.asarray(_read("y", y))
         if labels.shape != (len(best),):
             raise InputError(f"y: shape {labels.shape} found, expected ({len(best)},), a label for every row of X")
+        _check_one_kind(labels)
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise InputError(
@@ -216,6 +224,37 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 # The settings that a parameter stands for under its own name.
 _SHARED = tuple(field.name for field in dataclasses.fields(TrainConfig) if field.name != "seed")
+
+
+def _read(name: str, values: Any) -> Any:
+    """A tensor as an array, whatever its dtype and wherever it is; other values as they are."""
+    if not isinstance(values, torch.Tensor):
+        return values
+    check_filled(name, values)
+    return to_numpy(values)
+
+
+@contextmanager
+def _of_numbers() -> Iterator[None]:
+    """Tell values of X that are no numbers as such; scikit-learn tells the others."""
+    try:
+        yield
+    except TypeError as error:
+        raise ArgumentError(f"X: {error}; expected an array (N, D) of numbers") from None
+
+
+def _check_one_kind(labels: NDArray[Any]) -> None:
+    """Raise an `InputError` for labels that have no order, such as text among numbers."""
+    if labels.dtype != object:
+        return
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = [type(one) for one in labels.tolist()]
+        row = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), 0)
+        raise InputError(
+            f"y: {shown(labels[0])} in row 0 and {shown(labels[row])} in row {row}, expected numbers or text, not both"
+        ) from None
 
 
 def _hold_out(labels: NDArray[Any], share: float, random: np.random.RandomState) -> NDArray[np.intp]:

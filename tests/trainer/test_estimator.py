@@ -283,3 +283,36 @@ def test_a_head_that_ran_away_is_warned_of(digits):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HeadClassifier(epochs=3, random_state=0).fit(train, labels)
+
+
+TENSORS = {
+    "bfloat16": lambda X: torch.tensor(X).bfloat16(),
+    "with a gradient": lambda X: torch.tensor(X).bfloat16().float().requires_grad_(),
+    "with a negative bit": lambda X: torch._neg_view(-torch.tensor(X).bfloat16().float()),
+}
+
+
+@pytest.mark.parametrize("made", TENSORS.values(), ids=TENSORS)
+def test_tensors_are_the_values_that_they_hold(made):
+    X, y = load_iris(return_X_y=True)
+    plain = TENSORS["bfloat16"](X).float().numpy()
+    one, other = (HeadClassifier(epochs=2, random_state=0) for _ in range(2))
+    one.fit(made(X), torch._neg_view(-torch.tensor(y)))
+    assert (one.decision_function(made(X)) == other.fit(plain, y).decision_function(plain)).all()
+    assert one.score_topk(made(X), torch.tensor(y), k=1) == other.score(plain, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "said"),
+    [
+        (torch.eye(6).to_sparse(), [0, 1] * 3, "X: a sparse tensor found"),
+        (torch.eye(6).to("meta"), [0, 1] * 3, "X: a tensor without values"),
+        (np.array([[{}]] * 6, object), [0, 1] * 3, "X: float\\(\\) argument must be .*, not 'dict'; expected an array"),
+        (np.zeros(6, [("a", "f4"), ("b", "f4")]), [0, 1] * 3, "X: .*; expected an array"),
+        (np.eye(6), np.array(["a", 1, None] * 2, object), "y: 'a' in row 0 and 1 in row 1, expected numbers or text"),
+        (np.eye(6), np.array([1, 1, "a"] * 2, object), "y: 1 in row 0 and 'a' in row 2, expected numbers or text"),
+    ],
+)
+def test_values_that_are_no_numbers_or_classes(X, y, said):
+    with pytest.raises(InputError, match=f"^{said}"):
+        HeadClassifier(epochs=1).fit(X, y)

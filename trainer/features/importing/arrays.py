@@ -1,5 +1,6 @@
 """Arrays and tensors in memory as tables."""
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ import scipy.sparse
 import torch
 
 from ....core.errors import InputError
+from ....core.printable import shown
 from ..images.samples import split_called
 from .builder import FeatureSetBuilder
 from .column_roles import Names
@@ -44,6 +46,8 @@ def _tables(given: Mapping[str, Any]) -> list[Table]:
     for name, splits in divided.items():
         if splits != first:
             raise InputError(f"{name}: {splits or 'not by split'}, but features are {first or 'not by split'}")
+    if first == []:
+        raise InputError("features: an empty mapping found, expected an array, or one for each of train, val and test")
     if first is None:
         return [Table("arrays", "row", None, [_column(name, value) for name, value in given.items()])]
     unknown = [split for split in first if split_called(split) is None]
@@ -62,7 +66,13 @@ def _column(name: str, values: Any) -> Column:
     if isinstance(values, torch.Tensor):
         check_filled(name, values)
         return Column(name, tuple(values.shape), str(values.dtype).removeprefix("torch."), partial(slices, values))
+    if isinstance(values, str | bytes | os.PathLike):
+        raise InputError(
+            f"{name}: {shown(str(values))} found, expected an array or a list; import_features reads files"
+        )
     array = array_of(name, values)
+    if array.dtype == object and not array.ndim:
+        raise InputError(f"{name}: {type(values).__name__} found, expected an array or a list")
     return Column(name, array.shape, _dtype(array), partial(slices, array))
 
 

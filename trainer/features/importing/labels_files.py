@@ -20,13 +20,13 @@ def labels_of(path: Path) -> Path:
     if not found:
         names = ", ".join(file.name for file in labels_beside(path)[:4])
         raise InputError(
-            f"{path}: has no labels beside it; expected one of {names} (one label a row), or name their file too: "
-            f"headsmith import {path} LABELS.npy"
+            f"{path}: has no labels beside it; expected one of {names} (one label a row), or name their file too "
+            f"where it is imported: {path} LABELS.npy"
         )
     if (own := _clear(path, found)) is None:
         raise InputError(
-            f"{path}: has several files of labels: {', '.join(map(str, found))}; name the right one too, such as "
-            f"headsmith import {path} {found[-1]}"
+            f"{path}: has several files of labels: {', '.join(map(str, found))}; name the right one too "
+            f"where it is imported: {path} {found[-1]}"
         )
     return own
 

@@ -139,7 +139,7 @@ def _ids(chosen: Chosen) -> pa.StringArray:
 def _read(chosen: Chosen, column: Column) -> pa.Array:
     """The values of ids or groups, as text: of whole numbers their digits, also where gaps made floats of them."""
     try:
-        values = pa.array(column.read(), from_pandas=True)
+        values = _as_arrow(column.read())
         if pa.types.is_floating(values.type):
             values = _whole(values)
         return values.cast(pa.string())
@@ -149,6 +149,13 @@ def _read(chosen: Chosen, column: Column) -> pa.Array:
         raise InputError(
             f"{chosen.table.name}: {column.name} has text that UTF-8 cannot write (a lone surrogate); correct it"
         ) from None
+
+
+def _as_arrow(values: Array) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:  # whole numbers of more than 64 bits, as UUIDs are
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _whole(values: pa.Array) -> pa.Array:

@@ -44,7 +44,7 @@ def open_tables(files: Sequence[str | Path]) -> list[Table]:
         InputError: Something is not there or of no known kind.
     """
     if not files:
-        raise InputError("FILE: none given, expected at least one file with features")
+        raise InputError("files: none given, expected at least one file with features")
     named = [_named(name) for name in files]
     labels = _labels([Path(name).expanduser() for name, _ in named])
     apart = len({_folder(Path(name)) for name, _ in named}) > 1

@@ -1,5 +1,7 @@
 """Arrays that are no matrix of numbers: what was found, and that what is advised makes a feature set."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -102,3 +104,24 @@ def test_tensors_whose_sign_torch_keeps_apart(view, tmp_path):
 def test_a_list_of_such_tensors_is_told():
     with pytest.raises(InputError, match=r"^features: no array can be made of it \(.*torch.stack"):
         FeatureSet.from_arrays([torch._neg_view(row) for row in torch.from_numpy(X)], Y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("x.npy", Y), "^features: 'x.npy' found, expected an array or a list; import_features reads files$"),
+        ((Path("x.npy"), Y), "^features: 'x.npy' found, expected an array or a list"),
+        ((X, "y.npy"), "^labels: 'y.npy' found, expected an array"),
+        ((object(), Y), "^features: object found, expected an array or a list$"),
+        (({}, {}), "^features: an empty mapping found, expected an array, or one for each of train, val and test$"),
+    ],
+)
+def test_what_is_no_array_at_all(arguments, said):
+    with pytest.raises(InputError, match=said):
+        FeatureSet.from_arrays(*arguments)
+
+
+def test_ids_of_more_than_64_bits():
+    ids = [2**100 + row for row in range(60)]
+    found = FeatureSet.from_arrays(X, Y, ids=ids)
+    assert sorted(int(one) for split in found.splits for one in found.ids(split)) == ids

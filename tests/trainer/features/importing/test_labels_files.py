@@ -60,7 +60,7 @@ def test_what_is_not_clear_says_how_to_name_it():
     np.save("labels.npy", ROWS.labels)
     with pytest.raises(InputError, match=r"several files of labels: labels.npy, y.npy; name the right one") as caught:
         import_features("feats.npy", out="set")
-    said = re.search("such as headsmith import (.*)$", str(caught.value))
+    said = re.search("where it is imported: (.*)$", str(caught.value))
     assert labels(*shlex.split(said[1])) == {1}
 
 
