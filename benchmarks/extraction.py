@@ -99,7 +99,7 @@ def whole(
             threads = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
             environment = os.environ | {"OMP_NUM_THREADS": threads}
             subprocess.run([*run, *(["--amp"] if amp else [])], check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
-            speed = FeatureSet.load(out).manifest["statistics"]["images_per_second"]
+            speed = FeatureSet.load(out).manifest.statistics.images_per_second
             yield f"extract, {processes} processes, {'autocast' if amp else 'float32'}", speed
 
 

@@ -9,9 +9,9 @@ from huggingface_hub import repocard_data as hub
 from ..core.files import read_json
 from ..core.structure import structured
 from ..core.warnings import CodedWarning, are_worthless, of_texts
-from ..export.held_out import Unreadable
 from ..metrics.proportions import Share
 from ..models.preprocessing import Preprocessing
+from ..trainer.features.images.samples import Unreadable
 from .held_out_record import ADVICE
 from .measuring.published import Flips, Verdict
 from .measuring.speed import Speed

@@ -17,6 +17,7 @@ from ..core.warnings import CodedWarning
 from ..models.class_names import ClassNames, match_classes
 from ..models.images import flatten
 from ..models.preprocessing import WHITE
+from ..trainer.features.images.samples import Unreadable
 from .metadata import BackboneIdentity, Metadata, identity
 from .runtime import Array
 
@@ -38,19 +39,6 @@ class Batch(NamedTuple):
     inputs: Array
     labels: Array
     ids: list[str]
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """An input that was left out.
-
-    Attributes:
-        id: Its sample id.
-        reason: Why it could not be read.
-    """
-
-    id: str
-    reason: str
 
 
 @dataclass(kw_only=True, eq=False)
@@ -297,7 +285,7 @@ class HeldOutFeatures(HeldOut):
     def _check(self, metadata: Metadata) -> None:
         if not metadata.head_only:
             raise InputError(f"{self.name}: is a feature set, which only heads that were exported alone take")
-        backbone, expected = self.features.backbone, metadata.backbone
+        backbone, expected = self.features.manifest.backbone, metadata.backbone
         found = identity(backbone, self.features.feature_dim)
         recipe = backbone.preprocessing.digest if backbone else ""
         if found != expected or recipe != metadata.preprocessing_sha256:

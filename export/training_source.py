@@ -80,7 +80,7 @@ def same_source(data: str | Path, origin: TrainedOn, **columns: Any) -> "ImageSe
         origin: See `held_out_images`.
         columns: ``image_column`` and ``label_column`` of `open_images`.
     """
-    from ..trainer.features.extraction.request import request_parts, same_images
+    from ..trainer.features.extraction.request import Request
     from ..trainer.features.images.image_set import open_images
 
     features, test = origin.features, origin.results.test
@@ -94,8 +94,8 @@ def same_source(data: str | Path, origin: TrainedOn, **columns: Any) -> "ImageSe
         return found
     if origin.backbone is None or len(found.split("test")) < (0 if test is None else test.n):
         return None  # spares hashing the images
-    parts = request_parts(origin.backbone, images.fingerprint, images.split_rule, features.dtype)
-    return found if same_images(parts, features.fingerprint) else None
+    request = Request.of_images(origin.backbone, images.fingerprint, images.split_rule, features.dtype)
+    return found if request.gave(features.fingerprint) else None
 
 
 def _training_images(origin: TrainedOn) -> "ImageSet":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .evaluate import Prediction
     from .export import Bundle
     from .trainer import FeatureSet, Run
+    from .trainer.features.images.samples import Unreadable
 
 LISTED = 10
 
@@ -37,20 +38,17 @@ def show_json(value: Any) -> None:
 
 def show_feature_set(features: "FeatureSet") -> None:
     """Rows per split, and what could not be read; of several processes under torchrun only the first says it."""
-    rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest["splits"].items())
+    rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest.splits.items())
     console.print(
         f"[bold]{escape(str(features.path))}[/]  {len(features.class_names):,} classes, D = {features.feature_dim}, "
-        f"{features.manifest['dtype']}\nrows: {rows}  ({escape(features.manifest['split_rule'])})"
+        f"{features.manifest.dtype}\nrows: {rows}  ({escape(features.manifest.split_rule)})"
     )
-    if "views" in features.manifest:
-        console.print(
-            f"a training image is {len(features.manifest['views'])} rows: {'; '.join(features.manifest['views'])}"
-        )
-    for warning in features.manifest.get("warnings", []):
-        console.print(f"[yellow]note:[/] {escape(with_flags(warning))}")
-    if remarks := features.manifest.get("remarks"):
-        _say_remarks(remarks, features.manifest["backbone"]["preprocessing"].get("background"))
-    list_unreadable(features.manifest["unreadable"])
+    if views := features.manifest.views:
+        console.print(f"a training image is {len(views)} rows: {'; '.join(views)}")
+    show_warnings(features.manifest.warnings)
+    if (remarks := features.manifest.remarks) and (backbone := features.manifest.backbone):
+        _say_remarks(remarks, backbone.preprocessing.background)
+    list_unreadable(features.manifest.unreadable)
 
 
 def _say_remarks(found: dict[str, int], background: Sequence[int] | None) -> None:
@@ -64,10 +62,11 @@ def _say_remarks(found: dict[str, int], background: Sequence[int] | None) -> Non
 def show_imported(features: "FeatureSet") -> None:
     """A feature set that was imported: also which columns were taken for what, and which were not read."""
     show_feature_set(features)
-    for told in features.manifest["imported"]["equal_rows"]:
-        console.print(f"[yellow]note:[/] {escape(told)}")
+    imported = features.manifest.imported
+    if imported is None:
+        return
     roles: dict[str, dict[str, None]] = {}
-    for columns in features.manifest["imported"]["columns"].values():
+    for columns in imported.columns.values():
         for role, name in columns.items():
             roles.setdefault(role, {})[name] = None
     read = [
@@ -75,17 +74,17 @@ def show_imported(features: "FeatureSet") -> None:
         for role, names in roles.items()
     ]
     console.print(printable(f"read: {'; '.join(read)}"), markup=False)
-    if not_read := features.manifest["imported"]["not_read"]:
-        console.print(printable(f"not read: {', '.join(map(short, not_read))}"), markup=False)
+    if imported.not_read:
+        console.print(printable(f"not read: {', '.join(map(short, imported.not_read))}"), markup=False)
 
 
-def list_unreadable(unreadable: Sequence[dict[str, str]]) -> None:
+def list_unreadable(unreadable: "Sequence[Unreadable]") -> None:
     """The first images that could not be read, with the reasons."""
     if not unreadable:
         return
     console.print(f"[yellow]{len(unreadable)} unreadable, left out:[/]")
-    for entry in unreadable[:LISTED]:
-        console.print(printable(f"  {entry['id']}: {entry['reason']}"), markup=False)
+    for one in unreadable[:LISTED]:
+        console.print(printable(f"  {one.id}: {one.reason}"), markup=False)
     if len(unreadable) > LISTED:
         console.print(f"  ... and {len(unreadable) - LISTED} more in the manifest")
 

@@ -7,8 +7,7 @@ from rich.table import Table
 
 from .core.printable import printable
 from .core.terminal import escape
-from .flags import with_flags
-from .show import console, percent, show_json
+from .show import console, percent, show_json, show_warnings
 
 if TYPE_CHECKING:
     from .trainer import Inspection
@@ -38,12 +37,13 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
             f"{near.k} nearest of {near.train_rows:,} training rows: {percent(near.accuracy)} of {near.n:,} "
             f"{near.split} rows named rightly (by guessing: {percent(near.chance)})"
         )
-    for warning in found.warnings:
-        console.print(f"[yellow]note:[/] {escape(with_flags(warning))}")
+    show_warnings(found.warnings)
     for problem in found.problems:
-        console.print(f"[red]problem:[/] {escape(problem)}")
+        console.print(f"[red]problem ({problem.code}):[/] {escape(problem.message)}")
     if not found.problems:
-        console.print(f"nothing that would spoil a training{_notes(len(found.warnings))}")
+        count = len(found.warnings)
+        but = f", but {count} warning{'s' if count > 1 else ''} above" if count else ""
+        console.print(f"nothing that would spoil a training{but}")
 
 
 def _per_class(report: "SplitReport") -> str:
@@ -71,7 +71,3 @@ def _values(report: "SplitReport") -> list[str]:
     norms = "n/a" if report.norm is None else f"{report.norm[0]:.3g} to {report.norm[2]:.3g}"
     shares = [percent(found.count / report.rows) for found in (report.zero, report.duplicates)]
     return [norms, *shares, f"{report.nan.count:,}", f"{report.infinite.count:,}"]
-
-
-def _notes(count: int) -> str:
-    return f", but {count} note{'s' if count > 1 else ''} above" if count else ""

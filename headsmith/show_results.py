@@ -46,7 +46,7 @@ def show_results(results: "Results", as_json: bool) -> None:
         _show_reference(result)
     for failed in results.failed:
         console.print(f"[red]failed:[/] {escape(with_flags(failed.line))}")
-    list_unreadable([vars(one) for one in first.unreadable])
+    list_unreadable(first.unreadable)
 
 
 def _show_notes(results: "Results") -> None:

@@ -81,7 +81,7 @@ def train(
             refuse_unused(chosen, read, settings)
             resolved = resolve(chosen, len(feature_set.class_names), feature_set.arrays("train")[0])
         initialization = initialized_head(
-            chosen, feature_set.feature_dim, feature_set.class_names, feature_set.backbone
+            chosen, feature_set.feature_dim, feature_set.class_names, feature_set.manifest.backbone
         )
         processes = Processes.joined(chosen.device)
     out = Path(out)
@@ -208,12 +208,12 @@ def _record(feature_set: FeatureSet, fitted: Fitted, processes: int, folder: Pat
         class_names=feature_set.class_names,
         loss=criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
         initialization=fitted.initialization,
-        backbone=feature_set.backbone,
+        backbone=manifest.backbone,
         features=FeaturesRecord(
             path=str(feature_set.path),
             fingerprint=feature_set.fingerprint,
-            source=manifest["source"],
-            dtype=manifest["dtype"],
+            source=manifest.source,
+            dtype=manifest.dtype,
             placement=fitted.placement,
         ),
         results=RunResults(fitted.kept.epoch, round(fitted.seconds, 3), fitted.val, fitted.test),

@@ -15,7 +15,6 @@ from .features.copies import all_of
 from .features.feature_set import FeatureSet
 from .features.images.samples import listed
 from .features.inspection.splits import few_rows, shared_ids, unanswered
-from .features.row_hashes import leaks_told
 from .fitting import Fitted
 from .fitting.fit_record import FitRecord
 from .scores import EpochScores, SplitScores
@@ -206,14 +205,15 @@ def _some(features: Tensor) -> Tensor:
 
 def _copies(feature_set: FeatureSet) -> CodedWarning | None:
     """What `extract` told of copies, in one line."""
-    copies = feature_set.manifest.get("copies", {})
-    across, conflicts = copies.get("across", {}), copies.get("conflicts", {}).get("pictures", 0)
-    told = []
+    copies, told = feature_set.manifest.copies, list[str]()
+    if copies is None:
+        return None
+    across, conflicts = copies.across, copies.conflicts.pictures
     if across:
         counts = " and ".join(
-            f"{found['images']} of {feature_set.manifest['splits'][split]} {split}" for split, found in across.items()
+            f"{found.images} of {feature_set.manifest.splits[split]} {split}" for split, found in across.items()
         )
-        whole = [(name, count) for found in across.values() for name, count in found.get("classes", ())]
+        whole = [(name, count) for found in across.values() for name, count in found.classes or ()]
         told.append(
             f"{counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too high"
         )
@@ -239,10 +239,9 @@ def _leak(feature_set: FeatureSet) -> CodedWarning | None:
 
 def _equal_rows(feature_set: FeatureSet) -> CodedWarning | None:
     """What `import` told of rows that are equal to rows of another split."""
-    told = leaks_told(feature_set.manifest.get("imported", {}).get("equal_rows", []))
-    if not told:
-        return None
-    return CodedWarning("leak", f"{told[0]}, so accuracies may be too high; see `headsmith inspect {feature_set.path}`")
+    manifest = feature_set.manifest
+    told = [one for one in manifest.warnings if one.code == "leak"] if manifest.imported else []
+    return replace(told[0], message=f"accuracies may be too high: {told[0].message}") if told else None
 
 
 def _few(feature_set: FeatureSet) -> CodedWarning | None:

@@ -41,7 +41,8 @@ def test_a_note_of_an_import(tmp_path):
     status, said = headsmith("import", tmp_path / "a.npz", "--out", tmp_path / "set")
     assert status == 0
     assert "may be no label; name another column with --label-column" in said
-    [*_, warning] = import_features(tmp_path / "a.npz", out=tmp_path / "twin").manifest["warnings"]
+    found = import_features(tmp_path / "a.npz", out=tmp_path / "twin").manifest.warnings
+    (warning,) = [one.message for one in found if one.code == "not-labels"]
     assert warning.endswith("name another column with `label_column`")
     assert "name another column with --label-column" in headsmith("inspect", tmp_path / "set")[1]
 

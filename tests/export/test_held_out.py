@@ -96,8 +96,8 @@ def test_a_run_of_an_older_version_keeps_its_held_out_part(
     monkeypatch.setattr(extraction, "open_images", lambda *_, **__: old)
     features = extract(folder, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
     monkeypatch.undo()
-    assert features.manifest["source"] == {"source": str(folder)}
-    assert features.manifest["copies"]["across"].keys() == {"val", "test"}
+    assert features.manifest.source == {"source": str(folder)}
+    assert features.manifest.copies.across.keys() == {"val", "test"}
     run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
     for data in (folder, shutil.copytree(folder, tmp_path / "elsewhere")):
         held_out = held_out_images(data, run.record, tiny_bundle)

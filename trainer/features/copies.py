@@ -1,21 +1,19 @@
 """Copies of pictures within splits, across splits and across classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...core.printable import printable
+from ...core.records import OPTIONAL
+from ...core.warnings import CodedWarning
 from .images.samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]
-# How many copies there are; of a few their ids, and those of the first images that show the same.
-Pairs = tuple[int, list[tuple[str, str]]]
 NAMED = 3
-# How the lines begin that tell of them, for who tells it in another way.
-ACROSS, WITHIN = "images are copies of images of an earlier split", "images are copies of an earlier one of the split"
 
 
 @dataclass(frozen=True)
@@ -38,63 +36,85 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Copies:
-    """What was found; pairs are a copy and the first image that shows the same, of which a few are named.
+class RepeatedImages:
+    """Images of a split that show what an earlier image shows.
 
     Attributes:
-        rows: Images by split.
-        within: By split, how many images repeat an earlier one of it, and pairs.
-        across: By split, how many images repeat one of an earlier split, and pairs.
-        whole: By split, the classes all of whose images do so: labels, and how many images.
-        conflicts: How many pictures stand in several classes, and for a few of them ids and labels.
+        images: How many.
+        first: A few of them: their ids, and those of the first images that show the same.
+        classes: The classes all of whose images in the split are so, and how many images; ``None`` where that is not
+            asked, or by a version that did not.
     """
 
-    rows: dict[str, int]
-    within: dict[str, Pairs]
-    across: dict[str, Pairs]
-    whole: dict[str, list[tuple[int, int]]]
-    conflicts: tuple[int, list[list[tuple[str, int]]]]
+    images: int
+    first: list[tuple[str, str]]
+    classes: list[tuple[str, int]] | None = field(default=None, metadata=OPTIONAL)
 
-    def record(self, class_names: list[str]) -> dict[str, Any]:
-        """As JSON values."""
-        count, groups = self.conflicts
-        named = [[[name, class_names[label]] for name, label in group] for group in groups]
-        found = {"within": _counted(self.within), "across": _counted(self.across)}
-        for split, entry in found["across"].items():
-            entry["classes"] = [[class_names[label], count] for label, count in self.whole[split]]
-        return found | {"conflicts": {"pictures": count, "first": named}}
 
-    def warnings(self, class_names: list[str]) -> list[str]:
-        """In words, one line each."""
-        lines = [
-            f"{split}: {count} of {self.rows[split]} {ACROSS} ({_pairs(pairs, count)})"
-            f"{all_of([(class_names[label], images) for label, images in self.whole[split]])}, so accuracies may be "
-            "too high; take them out of all splits but one"
-            for split, (count, pairs) in self.across.items()
-        ]
-        lines += [
-            f"{split}: {count} of {self.rows[split]} {WITHIN} ({_pairs(pairs, count)})"
-            for split, (count, pairs) in self.within.items()
-        ]
-        count, groups = self.conflicts
-        if count:
-            named = "; ".join(_classes(group, class_names) for group in groups) + "; ..." * (count > len(groups))
-            lines.append(
-                f"label conflict: {count} pictures stand in more than one class ({named}); keep the right ones"
+@dataclass(frozen=True)
+class Conflicts:
+    """Pictures that stand in several classes.
+
+    Attributes:
+        pictures: How many.
+        first: Of a few of them the ids and classes of images that show them.
+    """
+
+    pictures: int
+    first: list[list[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What was found.
+
+    Attributes:
+        within: By split, images that repeat an earlier one of it.
+        across: By split, images that repeat one of an earlier split.
+        conflicts: Pictures in several classes.
+    """
+
+    within: dict[str, RepeatedImages]
+    across: dict[str, RepeatedImages]
+    conflicts: Conflicts
+
+    def warnings(self, images: Mapping[str, int]) -> list[CodedWarning]:
+        """In words.
+
+        Args:
+            images: How many there are, by split.
+        """
+        found = [
+            CodedWarning(
+                "leak",
+                f"{split}: {one.images} of {images[split]} images are copies of images of an earlier split "
+                f"({_pairs(one)}){all_of(one.classes or ())}, so accuracies may be too high; take them out of all "
+                "splits but one",
             )
-        return lines
+            for split, one in self.across.items()
+        ]
+        found += [
+            CodedWarning(
+                "copies",
+                f"{split}: {one.images} of {images[split]} images are copies of an earlier one of the split "
+                f"({_pairs(one)})",
+            )
+            for split, one in self.within.items()
+        ]
+        if count := self.conflicts.pictures:
+            named = "; ".join(map(_classes, self.conflicts.first)) + "; ..." * (count > len(self.conflicts.first))
+            text = f"{count} pictures stand in more than one class ({named}); keep the right ones"
+            found.append(CodedWarning("conflicts", text))
+        return found
 
 
-def _counted(found: dict[str, Pairs]) -> dict[str, Any]:
-    return {split: {"images": n, "first": [list(pair) for pair in pairs]} for split, (n, pairs) in found.items()}
+def _classes(group: Sequence[tuple[str, str]]) -> str:
+    return " and ".join(f"{printable(name)} in {label!r}" for name, label in group)
 
 
-def _classes(group: list[tuple[str, int]], class_names: list[str]) -> str:
-    return " and ".join(f"{printable(name)} in {class_names[label]!r}" for name, label in group)
-
-
-def _pairs(pairs: list[tuple[str, str]], count: int) -> str:
-    return ", ".join(f"{printable(one)} = {printable(other)}" for one, other in pairs) + ", ..." * (count > len(pairs))
+def _pairs(found: RepeatedImages) -> str:
+    pairs = ", ".join(f"{printable(one)} = {printable(other)}" for one, other in found.first)
+    return pairs + ", ..." * (found.images > len(found.first))
 
 
 def whole_classes(labels: Array, leaked: Array, classes: int) -> list[tuple[int, int]]:
@@ -116,11 +136,12 @@ def all_of(classes: Sequence[tuple[str, int]]) -> str:
     return f", among them all of {named}" if classes else ""
 
 
-def find_copies(splits: Mapping[str, Shown]) -> Copies:
+def find_copies(splits: Mapping[str, Shown], class_names: Sequence[str]) -> Copies:
     """Compare all images of a data set by their pictures.
 
     Args:
         splits: The images by split.
+        class_names: What their labels are indices into.
     """
     order = [split for split in SPLITS if split in splits]
     ids = pa.concat_arrays([splits[split].ids for split in order])
@@ -136,26 +157,25 @@ def find_copies(splits: Mapping[str, Shown]) -> Copies:
     repeats[seen] = False
     leaks = place[first[group]] < place
 
-    def pairs(mark: Array) -> Pairs:
+    def repeated(mark: Array, classes: list[tuple[str, int]] | None = None) -> RepeatedImages:
         rows = np.flatnonzero(mark)
-        return len(rows), [(ids[row].as_py(), ids[first[group[row]]].as_py()) for row in rows[:NAMED].tolist()]
+        pairs = [(ids[row].as_py(), ids[first[group[row]]].as_py()) for row in rows[:NAMED].tolist()]
+        return RepeatedImages(len(rows), pairs, classes)
+
+    def whole(mark: Array) -> list[tuple[str, int]]:
+        found = whole_classes(labels[mark], leaks[mark], len(class_names))
+        return [(class_names[label], images) for label, images in found]
 
     by_split = {split: place == number for number, split in enumerate(order)}
     clashing = np.unique(group[labels != labels[first[group]]])
     named = [
-        [(ids[row].as_py(), int(labels[row])) for row in _one_a_class(np.flatnonzero(group == one), labels)]
+        [(ids[row].as_py(), class_names[labels[row]]) for row in _one_a_class(np.flatnonzero(group == one), labels)]
         for one in clashing[:NAMED].tolist()
     ]
     return Copies(
-        rows={split: int(mark.sum()) for split, mark in by_split.items()},
-        within={split: pairs(repeats & mark) for split, mark in by_split.items() if (repeats & mark).any()},
-        across={split: pairs(leaks & mark) for split, mark in by_split.items() if (leaks & mark).any()},
-        whole={
-            split: whole_classes(labels[mark], leaks[mark], 1 + int(labels.max()))
-            for split, mark in by_split.items()
-            if (leaks & mark).any()
-        },
-        conflicts=(len(clashing), named),
+        within={split: repeated(repeats & mark) for split, mark in by_split.items() if (repeats & mark).any()},
+        across={split: repeated(leaks & mark, whole(mark)) for split, mark in by_split.items() if (leaks & mark).any()},
+        conflicts=Conflicts(len(clashing), named),
     )
 
 

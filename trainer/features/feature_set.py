@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,11 +13,10 @@ from torch import Tensor
 
 from ...core.arguments import typed
 from ...core.errors import InputError, near
-from ...models.backbone_record import BackboneRecord
 from .columns import Columns, read_columns
 from .consistency import contradictions
 from .images.samples import HELD_OUT_SHARE, SEED
-from .manifest import MANIFEST, read_manifest
+from .manifest import MANIFEST, FeatureSetManifest, read_manifest
 from .row_checksums import pictures_sha256, rows_sha256
 
 Values = ArrayLike | Tensor
@@ -33,12 +31,12 @@ class FeatureSet:
 
     Attributes:
         path: The folder.
-        manifest: Backbone, source, class names, splits, statistics and versions.
+        manifest: What ``manifest.json`` holds: backbone, source, class names, splits, statistics, versions.
         columns: Ids, labels and features by split.
     """
 
     path: Path
-    manifest: dict[str, Any] = field(repr=False)
+    manifest: FeatureSetManifest = field(repr=False)
     columns: dict[str, Columns] = field(repr=False)
 
     @classmethod
@@ -62,19 +60,13 @@ class FeatureSet:
 
             return cls(path, *FeatureSetBuilder.of_files([path]).keep())
         manifest = read_manifest(path)
-        columns = {split: read_columns(path / split) for split in manifest["splits"]}
+        columns = {split: read_columns(path / split) for split in manifest.splits}
         found = cls(path, manifest, columns)
         for contradiction in contradictions(manifest, columns):
             raise InputError(f"{path / MANIFEST}: {contradiction}; make it again with --overwrite")
-        for split, rows in manifest["splits"].items():
+        for split, rows in manifest.splits.items():
             found._check(split, rows)
         return found
-
-    @property
-    def backbone(self) -> BackboneRecord | None:
-        """What made the features; ``None`` where nobody said it."""
-        found = self.manifest["backbone"]
-        return None if found is None else BackboneRecord.of(found)
 
     @classmethod
     @typed
@@ -121,31 +113,31 @@ class FeatureSet:
         return cls.load(out)
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{split} {count:,}" for split, count in self.manifest["splits"].items())
+        rows = ", ".join(f"{split} {count:,}" for split, count in self.manifest.splits.items())
         return (
             f"FeatureSet({str(self.path)!r}: {rows} rows, {len(self.class_names):,} classes, D = {self.feature_dim}, "
-            f"{self.manifest['dtype']})"
+            f"{self.manifest.dtype})"
         )
 
     @property
     def class_names(self) -> list[str]:
         """Name of every class; a label is an index into them."""
-        return list(self.manifest["class_names"])
+        return self.manifest.class_names
 
     @property
     def feature_dim(self) -> int:
         """D, the length of a feature."""
-        return int(self.manifest["feature_dim"])
+        return self.manifest.feature_dim
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 over all that decides the features: backbone weights, transform, source, split rule, dtype."""
-        return str(self.manifest["fingerprint"])
+        return self.manifest.fingerprint
 
-    @cached_property
+    @property
     def splits(self) -> list[str]:
         """The splits that are there, in the order train, val, test."""
-        return list(self.manifest["splits"])
+        return list(self.manifest.splits)
 
     def arrays(self, split: str) -> tuple[Tensor, Tensor]:
         """Features ``(N, D)``, float16 or float32, and labels ``(N,)``, int64, on the CPU.
@@ -173,14 +165,14 @@ class FeatureSet:
                 f"{where}: has {shape[0]} ids and features {shape[1:]}, the manifest says "
                 f"{(rows, self.feature_dim)}; make it again with --overwrite"
             )
-        _check_labels(columns, len(self.manifest["class_names"]), where)
-        if rows_sha256(columns.names, columns.labels) != self.manifest["rows_sha256"].get(split):
+        _check_labels(columns, len(self.class_names), where)
+        if rows_sha256(columns.names, columns.labels) != self.manifest.rows_sha256.get(split):
             raise InputError(f"{where}: ids and labels are not those that were written; make it again with --overwrite")
         self._check_pictures(split, columns.pictures)
         _check_finite(columns, where)
 
     def _check_pictures(self, split: str, pictures: pa.StringArray | None) -> None:
-        written = self.manifest.get("pictures_sha256", {}).get(split)
+        written = (self.manifest.pictures_sha256 or {}).get(split)
         if written != (None if pictures is None else pictures_sha256(pictures)):
             raise InputError(
                 f"{self.path}: {split}: the hashes of the pictures are not those that were written; make it again with "

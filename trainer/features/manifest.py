@@ -1,57 +1,140 @@
 """What a feature set says of itself: ``manifest.json``."""
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import regular_file
-from ...core.records import read_versioned
-from ...models.backbone_record import KnownBackbone
-from .images.samples import SPLITS
+from ...core.records import OPTIONAL, read_values
+from ...core.structure import structured
+from ...core.warnings import CodedWarning, of_texts
+from ...models.backbone_record import BackboneRecord, upgraded_backbone
+from .copies import Copies
+from .extraction.request import Request
+from .images.samples import SPLITS, Unreadable
 
 FORMAT = "headsmith.features"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+_AGAIN = "make it again with --overwrite"
+# What the sentences hold that a version without codes wrote and that `headsmith inspect` tells in other words.
+_OLD = {
+    "ids in more than one split": "shared-ids",
+    "of them to a row of an earlier split": "leak",
+    "images are copies of images of an earlier split": "leak",
+    "images are copies of an earlier one of the split": "copies",
+    "rows are equal to another row": "copies",
+    "classes without a training row": "unanswerable",
+}
 
 
-class _Unreadable(TypedDict):
-    id: str
-    reason: str
+@dataclass(frozen=True)
+class FeatureStatistics:
+    """The features as they are stored, and how fast they were computed.
+
+    Attributes:
+        min: Their smallest value.
+        max: Their largest value.
+        mean_norm: The mean Euclidean norm of a row.
+        seconds: In which at least one process extracted them; ``None`` of imported ones.
+        images_per_second: Readable images in these seconds.
+    """
+
+    min: float
+    max: float
+    mean_norm: float
+    seconds: float | None = field(default=None, metadata=OPTIONAL)
+    images_per_second: float | None = field(default=None, metadata=OPTIONAL)
 
 
-class _Imported(TypedDict):
+@dataclass(frozen=True)
+class Imported:
+    """Where imported features are from.
+
+    Attributes:
+        files: As they were named.
+        columns: By table, the role of a column (``features``, ``labels``, ...) and its name.
+        not_read: The other columns.
+    """
+
     files: list[str]
     columns: dict[str, dict[str, str]]
     not_read: list[str]
 
 
-class _Manifest(TypedDict):
-    """What is read of a manifest later; it may hold more."""
+@dataclass(frozen=True, kw_only=True)
+class FeatureSetManifest:
+    """A feature set, as its ``manifest.json`` describes it.
 
+    Attributes:
+        format: ``headsmith.features``.
+        format_version: 1.
+        fingerprint: SHA-256 of ``request``.
+        request: What decides the features.
+        backbone: What computed them; ``None`` of imported features of an unknown one.
+        source: The arguments that open the images again; ``None`` of imported features.
+        source_fingerprint: Of the images as they were found; ``None`` of imported features.
+        imported: Where imported features are from; ``None`` of extracted ones.
+        class_names: The C classes; a label is an index into them.
+        splits: Rows by split.
+        split_rule: How the rows came to be divided.
+        warnings: What was found while it was made.
+        rows_sha256: By split, a hash of ids and labels.
+        pictures_sha256: By split, a hash of the hashes of the pictures; ``None`` of imported sets.
+        copies: Images that show the same picture; ``None`` of older and of imported sets.
+        feature_dim: D.
+        dtype: ``float16`` or ``float32``.
+        amp: The dtype of autocast, where the backbone ran under it.
+        views: Names of the rows that a training image is, where it is several.
+        l2_normalised: Whether the rows were scaled to length 1; ``None`` where nobody knows.
+        unreadable: Images that were left out.
+        remarks: How many images had what; see `headsmith.models.images.remarks`.
+        statistics: What the features are like.
+        versions: Of headsmith, Python and the packages that computed.
+        created: When, in UTC (ISO 8601).
+    """
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
     fingerprint: str
-    request: dict[str, Any]
-    backbone: KnownBackbone | None
+    request: Request
+    backbone: BackboneRecord | None
     source: dict[str, Any] | None
+    source_fingerprint: str | None = field(default=None, metadata=OPTIONAL)
+    imported: Imported | None = field(default=None, metadata=OPTIONAL)
     class_names: list[str]
     splits: dict[str, int]
-    split_rule: NotRequired[str]
+    split_rule: str
+    warnings: list[CodedWarning]
     rows_sha256: dict[str, str]
-    pictures_sha256: NotRequired[dict[str, str]]
+    pictures_sha256: dict[str, str] | None = field(default=None, metadata=OPTIONAL)
+    copies: Copies | None = field(default=None, metadata=OPTIONAL)
     feature_dim: int
     dtype: str
-    unreadable: list[_Unreadable]
-    views: NotRequired[list[str]]
-    warnings: NotRequired[list[str]]
-    imported: NotRequired[_Imported]
+    amp: str | None = field(default=None, metadata=OPTIONAL)
+    views: list[str] | None = field(default=None, metadata=OPTIONAL)
+    l2_normalised: bool | None = field(default=None, metadata=OPTIONAL)
+    unreadable: list[Unreadable]
+    remarks: dict[str, int] | None = field(default=None, metadata=OPTIONAL)
+    statistics: FeatureStatistics
+    versions: dict[str, str]
+    created: str
+
+    def __post_init__(self) -> None:
+        for name in ("splits", "rows_sha256"):
+            splits = list(getattr(self, name))
+            if "train" not in splits or not set(splits) <= set(SPLITS):
+                raise ValueError(f"{name}: found {splits[:5]}, expected train, val or test")
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> FeatureSetManifest:
     """The manifest of the feature set at ``path``.
 
     Raises:
-        InputError: No folder, no manifest, one of something else or of a later version, or a field that is missing
-            or of another kind.
+        InputError: No folder, no manifest, or one of something else or of a later version.
+        DamagedFileError: A field is missing, unknown, or of another kind.
     """
     if not path.is_dir():
         if os.path.lexists(path):
@@ -63,10 +146,22 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not file.exists():
         made = "expected what `headsmith extract` or `headsmith import` wrote"
         raise InputError(f"{path}: is not a feature set, it has no {MANIFEST}; {made}")
-    again = "make it again with --overwrite"
-    manifest = read_versioned(file, _Manifest, format=FORMAT, version=FORMAT_VERSION, advice=again)
-    for field in ("splits", "rows_sha256"):
-        names = list(manifest[field])
-        if "train" not in names or not set(names) <= set(SPLITS):
-            raise InputError(f"{file}: {field}: found {names[:5]}, expected train, val or test; {again}")
-    return manifest
+    values = read_values(file, format=FORMAT, version=FORMAT_VERSION, advice=_AGAIN)
+    return structured(_upgraded(values), FeatureSetManifest, str(file), advice=_AGAIN)
+
+
+def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of any version as this one writes them: warnings were sentences, and of equal rows stood elsewhere."""
+    imported, warnings = values.get("imported"), values.get("warnings", [])
+    new = values | {"backbone": upgraded_backbone(values.get("backbone"))} if "backbone" in values else dict(values)
+    if isinstance(imported, dict) and isinstance(imported.get("equal_rows"), list) and isinstance(warnings, list):
+        warnings = warnings + imported["equal_rows"]
+        new["imported"] = {name: value for name, value in imported.items() if name != "equal_rows"}
+    if isinstance(warnings, list):
+        warnings = of_texts(_coded(one) if isinstance(one, str) else one for one in warnings)
+    return new | {"warnings": warnings}
+
+
+def _coded(text: str) -> Any:
+    code = next((code for part, code in _OLD.items() if part in text), None)
+    return text if code is None else {"code": code, "message": text}

@@ -1,14 +1,13 @@
 """Rows that are equal bit by bit, found by a hash of each."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import xxhash
 
+from ...core.warnings import CodedWarning
+
 Array = np.ndarray[Any, Any]
-# What is told of rows that leak, for who tells it in another way; and where to look.
-LEAKED, _SEE = "of them to a row of an earlier split", ": see `headsmith inspect`"
 
 
 def row_hashes(block: Array) -> Array:
@@ -16,8 +15,8 @@ def row_hashes(block: Array) -> Array:
     return np.array([xxhash.xxh3_64_intdigest(row.data) for row in np.ascontiguousarray(block)], np.uint64)
 
 
-def copies_told(hashes: Array, splits: Array, labels: Array) -> list[str]:
-    """What a person should know of rows that are equal, in at most one sentence.
+def equal_rows(hashes: Array, splits: Array, labels: Array) -> list[CodedWarning]:
+    """The warning of rows that are equal, if there are any.
 
     Args:
         hashes: ``(N,)``, see `row_hashes`; 0 for rows that count as different from all others.
@@ -35,12 +34,7 @@ def copies_told(hashes: Array, splits: Array, labels: Array) -> list[str]:
     np.maximum.at(highest, group, labels)
     told = [f"{int(twice.sum()):,} rows are equal to another row"]
     if leaked := int((twice & (splits > first[group])).sum()):
-        told.append(f"{leaked:,} {LEAKED}")
+        told.append(f"{leaked:,} of them to a row of an earlier split")
     if torn := int((twice & (lowest != highest)[group]).sum()):
         told.append(f"{torn:,} of them to a row of another class")
-    return [f"{', '.join(told)}{_SEE}"]
-
-
-def leaks_told(told: Iterable[str]) -> list[str]:
-    """Of what `copies_told` says, the sentences about rows of several splits, without where to look."""
-    return [one.removesuffix(_SEE) for one in told if LEAKED in one]
+    return [CodedWarning("leak" if leaked else "copies", f"{', '.join(told)}: see `headsmith inspect`")]

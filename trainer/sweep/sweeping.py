@@ -116,7 +116,7 @@ def _resolved(plan: SweepPlan, feature_set: FeatureSet) -> list[Trial]:
 def _train(trials: list[Trial], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:
     """Train the banks that are not finished yet, the first of which has the number ``first``; errors name ``where``."""
     rows = {name: feature_set.arrays(name) for name in ("train", "val")}
-    names, backbone = feature_set.class_names, feature_set.backbone
+    names, backbone = feature_set.class_names, feature_set.manifest.backbone
     banks = banks_of(trials, len(names), feature_set.feature_dim)
     with read_from(where, ("start",)):
         starts = [initialized_head(bank[0].config, feature_set.feature_dim, names, backbone) for bank in banks]

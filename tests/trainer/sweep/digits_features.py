@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from sklearn.datasets import load_digits
+from split_features import made_up_manifest
 
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.columns import Columns
@@ -22,13 +23,4 @@ def digits_with(splits: tuple[str, ...]) -> FeatureSet:
         )
         for name, rows in zip(splits, parts, strict=False)
     }
-    manifest = {
-        "class_names": [str(name) for name in range(10)],
-        "splits": {name: len(split.ids) for name, split in columns.items()},
-        "feature_dim": 64,
-        "dtype": "float32",
-        "backbone": None,
-        "source": {"source": "digits"},
-        "fingerprint": "digits",
-    }
-    return FeatureSet(Path("digits"), manifest, columns)
+    return FeatureSet(Path("digits"), made_up_manifest(columns, 10), columns)

@@ -5,7 +5,6 @@ import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,22 +13,23 @@ import torch
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
+from ....core.records import write_record
+from ....core.warnings import CodedWarning
+from ....models.backbone_record import BackboneRecord
 from ..copies import find_copies
 from ..feature_writer import FURTHER, split_file
 from ..images.image_set import ImageSet
-from ..images.samples import SPLITS, listed
+from ..images.samples import SPLITS, Unreadable, listed
 from ..images.spellings import spelt_alike
-from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
+from ..manifest import MANIFEST, FeatureSetManifest, FeatureStatistics
 from ..row_checksums import pictures_sha256, rows_sha256
 from .redivision import redivide
-from .request import fingerprint
-from .shards import Shard, ShardRows, read_shard
+from .request import Request
+from .shards import Shard, ShardRecord, ShardRows, read_shard
 from .split_rows import SplitRows
 
 
-def assemble(
-    partial: Path, shards: list[Shard], images: ImageSet, backbone: dict[str, Any], request: dict[str, Any]
-) -> Path:
+def assemble(partial: Path, shards: list[Shard], images: ImageSet, backbone: BackboneRecord, request: Request) -> Path:
     """Build the feature set inside the folder of the unfinished extraction.
 
     Args:
@@ -47,8 +47,9 @@ def assemble(
     """
     found = {shard.name: read_shard(partial / shard.name, shard, images, request) for shard in shards}
     tables = {split: _with_views(_join(shards, found, split), shards, split) for split in SPLITS}
-    unreadable = [entry for rows in found.values() for entry in rows.unreadable]
-    images, moved, told = redivide(images, tables, [entry["id"] for entry in unreadable])
+    records = [rows.record for rows in found.values()]
+    unreadable = [one for record in records for one in record.unreadable]
+    images, moved, warnings = redivide(images, tables, [one.id for one in unreadable])
     rows = {split: SplitRows.of(split, tables, moved) for split in SPLITS}
     _check_left(rows, images, unreadable)
     folder = partial / "assembled"
@@ -56,7 +57,7 @@ def assemble(
     for split, one in rows.items():
         _write_split(folder / split, one, images.class_names)
     write_json(folder / "dataset_dict.json", {"splits": list(SPLITS)})
-    write_json(folder / MANIFEST, _manifest(rows, list(found.values()), images, backbone, request, unreadable, told))
+    write_record(folder / MANIFEST, _manifest(rows, records, images, backbone, request, warnings))
     return folder
 
 
@@ -93,9 +94,9 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
     return table.append_column("view", pa.array(numbers))
 
 
-def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[dict[str, str]]) -> None:
+def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[Unreadable]) -> None:
     """Refuse what the unreadable images leave useless."""
-    names = listed([f"{entry['id']} ({entry['reason']})" for entry in unreadable], 3)
+    names = listed([f"{one.id} ({one.reason})" for one in unreadable], 3)
     remedy = f"is readable: {names}; repair them or add others"
     lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
     if lost:
@@ -116,65 +117,62 @@ def _write_split(folder: Path, rows: SplitRows, class_names: list[str]) -> None:
 
 def _manifest(
     tables: dict[str, SplitRows],
-    shards: list[ShardRows],
+    shards: list[ShardRecord],
     images: ImageSet,
-    backbone: dict[str, Any],
-    request: dict[str, Any],
-    unreadable: list[dict[str, str]],
-    told: list[str],
-) -> dict[str, Any]:
-    seconds = elapsed(shards)
-    copies = find_copies({split: one.shown() for split, one in tables.items()})
-    readable = len(images) - len(unreadable)
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "fingerprint": fingerprint(request),
-        "request": request,
-        "backbone": backbone,
-        "source": images.source,
-        "source_fingerprint": request["source"],
-        "class_names": images.class_names,
-        "splits": {split: len(one.labels) for split, one in tables.items()},
-        "split_rule": images.split_rule,
-        "rows_sha256": {split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
-        "pictures_sha256": {split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
-        "copies": copies.record(images.class_names),
-        "warnings": [
-            *copies.warnings(images.class_names),
+    backbone: BackboneRecord,
+    request: Request,
+    moved: list[CodedWarning],
+) -> FeatureSetManifest:
+    shown = {split: one.shown() for split, one in tables.items()}
+    copies = find_copies(shown, images.class_names)
+    unreadable = [one for shard in shards for one in shard.unreadable]
+    return FeatureSetManifest(
+        fingerprint=request.fingerprint,
+        request=request,
+        backbone=backbone,
+        source=images.source,
+        source_fingerprint=request.source,
+        class_names=images.class_names,
+        splits={split: len(one.labels) for split, one in tables.items()},
+        split_rule=images.split_rule,
+        warnings=[
+            *copies.warnings({split: len(one.labels) for split, one in shown.items()}),
             *spelt_alike(images.class_names),
-            *told,
-            *_kept_whole(tables, images),
+            *moved,
+            *_missing_classes(tables, images),
         ],
-        "feature_dim": backbone["feature_dim"],
-        "dtype": tables["train"].dtype,
-        **{key: request[key] for key in ("amp", "views") if key in request},
-        "l2_normalised": False,
-        "unreadable": unreadable,
-        "remarks": dict(sum((Counter(rows.remarks) for rows in shards), Counter[str]()).most_common()),
-        "statistics": {
-            **_statistics(list(tables.values())),
-            "seconds": round(seconds, 3),
-            "images_per_second": round(readable / seconds, 1),
-        },
-        "versions": versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+        rows_sha256={split: rows_sha256(one.ids, one.labels) for split, one in tables.items()},
+        pictures_sha256={split: pictures_sha256(one.column("picture")) for split, one in tables.items()},
+        copies=copies,
+        feature_dim=backbone.feature_dim,
+        dtype=tables["train"].dtype,
+        amp=request.amp,
+        views=request.views,
+        l2_normalised=False,
+        unreadable=unreadable,
+        remarks=dict(sum((Counter(shard.remarks) for shard in shards), Counter[str]()).most_common()),
+        statistics=_statistics(list(tables.values()), elapsed(shards), len(images) - len(unreadable)),
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
-def _kept_whole(rows: dict[str, SplitRows], images: ImageSet) -> list[str]:
-    """A line for each carved split that lacks classes of which train has images."""
+def _missing_classes(rows: dict[str, SplitRows], images: ImageSet) -> list[CodedWarning]:
+    """A warning for each carved split that lacks classes of which train has images."""
     known = np.unique(rows["train"].labels)
     lacking = {split: np.setdiff1d(known, rows[split].labels) for split in images.carved}
     return [
-        f"{split} has no image of class {listed([repr(images.class_names[label]) for label in labels])}: too few "
-        "different ones, or unreadable"
+        CodedWarning(
+            "missing-class",
+            f"{split} has no image of class {listed([repr(images.class_names[label]) for label in labels])}: too few "
+            "different ones, or unreadable",
+        )
         for split, labels in lacking.items()
         if labels.size
     ]
 
 
-def elapsed(shards: list[ShardRows]) -> float:
+def elapsed(shards: list[ShardRecord]) -> float:
     """Seconds in which at least one process worked: what several did at once counts once, pauses do not."""
     total, until = 0.0, float("-inf")
     for began, ended in sorted((shard.began, shard.began + shard.seconds) for shard in shards):
@@ -183,8 +181,8 @@ def elapsed(shards: list[ShardRows]) -> float:
     return max(total, 1e-9)
 
 
-def _statistics(tables: list[SplitRows]) -> dict[str, float]:
-    """Smallest and largest value and mean Euclidean norm of the features as they are stored."""
+def _statistics(tables: list[SplitRows], seconds: float, images: int) -> FeatureStatistics:
+    """Of the features as they are stored, and of so many images in so many seconds."""
     low, high, norms, rows = float("inf"), float("-inf"), 0.0, 0
     for block in (
         torch.from_numpy(block.astype(np.float32)) for table in tables for block in table.blocks() if block.size
@@ -192,4 +190,4 @@ def _statistics(tables: list[SplitRows]) -> dict[str, float]:
         low, high = min(low, float(block.min())), max(high, float(block.max()))
         norms += float(block.norm(dim=1).double().sum())
         rows += len(block)
-    return {"min": low, "max": high, "mean_norm": norms / rows}
+    return FeatureStatistics(low, high, norms / rows, round(seconds, 3), round(images / seconds, 1))

@@ -4,7 +4,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -14,8 +13,8 @@ from ....core.distributed import Processes
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
 from ....core.progress import stage
-from ....core.records import to_json
 from ....models.backbone import load_backbone
+from ....models.backbone_record import BackboneRecord
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FeatureSet
@@ -24,7 +23,7 @@ from ..images.image_set import open_images
 from ..manifest import FORMAT, MANIFEST, read_manifest
 from .assembly import assemble, publish
 from .embedding import Embedder
-from .request import differences, request_parts
+from .request import Request, differences
 from .shard_work import Filling
 from .shards import plan
 from .views import Views
@@ -122,18 +121,18 @@ def extract(
 
     with _full_disk_explained(partial_of(out)):
         source = processes.broadcast(f"source of {out}", lambda: image_set.fingerprint)
-        request = request_parts(record, source, image_set.split_rule, dtype, amp=amp, views=views.names)
+        request = Request.of_images(record, source, image_set.split_rule, dtype, amp=amp, views=views.names)
         member = processes.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
         if member is not None:
             with member:
                 with keeping(lambda: filling.kept(member)):
                     filling.fill(member)
-                _finish(member, filling, to_json(record))
+                _finish(member, filling, record)
     _check_strict(out, strict)
     return FeatureSet.load(out)
 
 
-def _join(out: Path, request: dict[str, Any], overwrite: bool) -> Member | None:
+def _join(out: Path, request: Request, overwrite: bool) -> Member | None:
     """Take part in the extraction, unless the features are there."""
 
     def is_there() -> bool:
@@ -144,7 +143,7 @@ def _join(out: Path, request: dict[str, Any], overwrite: bool) -> Member | None:
     return join(out, request, overwrite, is_there)
 
 
-def _finish(member: Member, filling: Filling, backbone: dict[str, Any]) -> None:
+def _finish(member: Member, filling: Filling, backbone: BackboneRecord) -> None:
     """Put the result in place, unless another process did."""
     with member.alone():
         if member.listing() is None:
@@ -154,7 +153,7 @@ def _finish(member: Member, filling: Filling, backbone: dict[str, Any]) -> None:
         publish(assembled, member.partial, member.out)
 
 
-def _is_there(out: Path, request: dict[str, Any], overwrite: bool) -> bool:
+def _is_there(out: Path, request: Request, overwrite: bool) -> bool:
     """Whether ``out`` holds these very features and they are to be kept.
 
     Raises:
@@ -166,7 +165,7 @@ def _is_there(out: Path, request: dict[str, Any], overwrite: bool) -> bool:
         raise InputError(f"{out}: exists and is not a feature set; choose another `out`")
     if overwrite and read_json(out / MANIFEST).get("format") == FORMAT:
         return False
-    changed = differences(read_manifest(out)["request"], request)
+    changed = differences(read_manifest(out).request, request)
     if changed:
         raise InputError(
             f"{out}: holds features made with {changed}; choose another `out`, or replace them with `overwrite`"
@@ -176,11 +175,11 @@ def _is_there(out: Path, request: dict[str, Any], overwrite: bool) -> bool:
 
 def _check_strict(folder: Path, strict: bool) -> None:
     """Raise for images that an earlier run, which was not strict, left out."""
-    left_out = read_manifest(folder)["unreadable"]
+    left_out = read_manifest(folder).unreadable
     if strict and left_out:
         first = left_out[0]
         raise UnreadableImage(
-            f"{first['id']}: {first['reason']} ({len(left_out)} in all); repair or remove it, or run without --strict"
+            f"{first.id}: {first.reason} ({len(left_out)} in all); repair or remove it, or run without --strict"
         )
 
 

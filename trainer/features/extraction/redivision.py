@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ....core.printable import printable
+from ....core.warnings import CodedWarning
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
 from ..images.samples import Sample, drawn, listed, rank, share_of
@@ -16,7 +17,7 @@ Moved = dict[str, str]
 
 def redivide(
     images: ImageSet, tables: Mapping[str, pa.Table], unreadable: Sequence[str]
-) -> tuple[ImageSet, Moved, list[str]]:
+) -> tuple[ImageSet, Moved, list[CodedWarning]]:
     """Divide images anew where splits were carved out of train, as their pixels ask for it.
 
     Copies that differ in bytes, but not in pixels, go into one split. A class with no more different pictures than
@@ -31,7 +32,7 @@ def redivide(
         unreadable: The ids of the others.
 
     Returns:
-        The images so divided, the new splits of those that move, by id, and what was done, in lines.
+        The images so divided, the new splits of those that move, by id, and what was done, as warnings.
     """
     if not images.carved:
         return images, {}, []
@@ -41,7 +42,7 @@ def redivide(
         images = images.moved(together)
     if filled:
         images = images.moved(together | filled, FILLED)
-    return images, together | filled, _told(filled)
+    return images, together | filled, _warnings(filled)
 
 
 def _together(images: ImageSet, tables: Mapping[str, pa.Table]) -> Moved:
@@ -105,11 +106,13 @@ def _filled(images: ImageSet, tables: Mapping[str, pa.Table], unreadable: Sequen
     return filled
 
 
-def _told(filled: Moved) -> list[str]:
+def _warnings(filled: Moved) -> list[CodedWarning]:
     by_split: dict[str, list[str]] = defaultdict(list)
     for name, split in filled.items():
         by_split[split].append(printable(name))
     return [
-        f"{split}: {len(names)} training images took the places of unreadable ones ({listed(names, 3)})"
+        CodedWarning(
+            "filled", f"{split}: {len(names)} training images took the places of unreadable ones ({listed(names, 3)})"
+        )
         for split, names in by_split.items()
     ]

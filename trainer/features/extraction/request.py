@@ -1,10 +1,12 @@
 """What decides the features: the parts that a cache must share to be reused."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 from ....core.files import sha256_json
+from ....core.records import OPTIONAL, to_json
 from ....models.backbone_record import BackboneRecord
 from .views import CENTRE, CROPS, view_names
 
@@ -25,65 +27,125 @@ _IN_WORDS = {
 AMP_DTYPE = "float16"
 
 
-def request_parts(
-    backbone: BackboneRecord,
-    source: str,
-    split_rule: str,
-    dtype: str,
-    *,
-    amp: bool = False,
-    views: Sequence[str] = (CENTRE,),
-) -> dict[str, Any]:
-    """The parts of a request for features, as JSON values.
+@dataclass(frozen=True)
+class RequestedBackbone:
+    """What is asked of a backbone; where its weights lie and its probe count for nothing.
 
-    What is off leaves no part behind.
+    Attributes:
+        spec: See `BackboneRequest`.
+        tap: Where the features are taken, in words.
+        feature_dim: D.
+    """
 
-    Args:
-        backbone: The backbone's record. Where its weights lie and its probe are left out: the weights' hash says more.
+    spec: str
+    tap: str
+    feature_dim: int
+
+    @classmethod
+    def of(cls, backbone: BackboneRecord | None) -> Self | None:
+        """The parts of a record that decide the features; nothing of features of anywhere else."""
+        return None if backbone is None else cls(backbone.spec, backbone.tap, backbone.feature_dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The parts that decide the features; what is ``None`` has no key in the file, but for backbone and weights.
+
+    Attributes:
+        backbone: What computes them; ``None`` of imported features of an unknown one.
+        weights: Hash of its weights.
+        transform: Its recipe, as the version that extracted the features wrote it: its hash stays.
         source: Fingerprint of the image set.
-        split_rule: How the images came to be divided.
+        class_names: SHA-256 of imported class names.
+        rows: By split, `rows_sha256` of imported rows.
+        features: By split, SHA-256 of imported features.
+        split_rule: How images or rows came to be divided.
         dtype: ``float16`` or ``float32``.
-        amp: Whether the network runs under autocast.
-        views: Names of the views of a training image.
+        amp: The dtype of autocast, where the network ran under it.
+        views: Names of the views of a training image, where there are several.
     """
-    extras = ({"amp": AMP_DTYPE} if amp else {}) | ({"views": list(views)} if len(views) > 1 else {})
-    return extras | {
-        "backbone": {"spec": backbone.spec, "tap": backbone.tap, "feature_dim": backbone.feature_dim},
-        "weights": backbone.weights_sha256,
-        "transform": backbone.preprocessing.to_dict(),
-        "source": source,
-        "split_rule": split_rule,
-        "dtype": dtype,
-    }
+
+    backbone: RequestedBackbone | None
+    weights: str | None
+    transform: dict[str, Any] | None = field(default=None, metadata=OPTIONAL)
+    source: str | None = field(default=None, metadata=OPTIONAL)
+    class_names: str | None = field(default=None, metadata=OPTIONAL)
+    rows: dict[str, str] | None = field(default=None, metadata=OPTIONAL)
+    features: dict[str, str] | None = field(default=None, metadata=OPTIONAL)
+    split_rule: str
+    dtype: str
+    amp: str | None = field(default=None, metadata=OPTIONAL)
+    views: list[str] | None = field(default=None, metadata=OPTIONAL)
+
+    @classmethod
+    def of_images(
+        cls,
+        backbone: BackboneRecord,
+        source: str,
+        split_rule: str,
+        dtype: str,
+        *,
+        amp: bool = False,
+        views: Sequence[str] = (CENTRE,),
+    ) -> Self:
+        """What an extraction asks for.
+
+        Args:
+            backbone: The backbone's record.
+            source: Fingerprint of the image set.
+            split_rule: How the images came to be divided.
+            dtype: ``float16`` or ``float32``.
+            amp: Whether the network runs under autocast.
+            views: Names of the views of a training image.
+        """
+        return cls(
+            backbone=RequestedBackbone.of(backbone),
+            weights=backbone.weights_sha256,
+            transform=backbone.preprocessing.to_dict(),
+            source=source,
+            split_rule=split_rule,
+            dtype=dtype,
+            amp=AMP_DTYPE if amp else None,
+            views=list(views) if len(views) > 1 else None,
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Its SHA-256."""
+        return sha256_json(to_json(self))
+
+    def gave(self, features: str) -> bool:
+        """Whether features with this fingerprint were asked for so, whatever the precision and the further views."""
+        names = [view_names(crops, flip) for crops, flip in product(CROPS, (False, True))]
+        views = [found if len(found) > 1 else None for found in names]
+        return any(
+            replace(self, amp=amp, views=found).fingerprint == features
+            for amp, found in product((None, AMP_DTYPE), views)
+        )
 
 
-def fingerprint(parts: dict[str, Any]) -> str:
-    """SHA-256 of a request."""
-    return sha256_json(parts)
+@dataclass(frozen=True, kw_only=True)
+class PartialRequest(Request):
+    """What an unfinished extraction was asked for, as its ``request.json`` holds it.
+
+    Attributes:
+        shard_rows: Images in one of its parts.
+        shard_columns: The columns of a part; ``None`` in folders of versions that did not say it.
+    """
+
+    shard_rows: int
+    shard_columns: list[str] | None = field(default=None, metadata=OPTIONAL)
 
 
-def differences(found: dict[str, Any], expected: dict[str, Any]) -> str:
+def differences(found: Request, expected: Request) -> str:
     """In words, which parts differ, with the values where they are short; empty where none does."""
-    return " and ".join(_difference(key, found, expected) for key in _IN_WORDS if found.get(key) != expected.get(key))
+    parts = [(key, getattr(found, key, None), getattr(expected, key, None)) for key in _IN_WORDS]
+    return " and ".join(_difference(key, old, new) for key, old, new in parts if old != new)
 
 
-def same_images(parts: dict[str, Any], features: str) -> bool:
-    """Whether features with this fingerprint have these parts, whatever they were computed with besides.
-
-    Args:
-        parts: A plain request, without autocast and further views.
-        features: The fingerprint of a feature set.
-    """
-    precisions: tuple[dict[str, Any], ...] = ({}, {"amp": AMP_DTYPE})
-    names = [view_names(crops, flip) for crops, flip in product(CROPS, (False, True))]
-    views = [{"views": found} if len(found) > 1 else {} for found in names]
-    return any(fingerprint(parts | one | other) == features for one, other in product(precisions, views))
-
-
-def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> str:
-    old, new = found.get(key), expected.get(key)
-    if key == "backbone" and isinstance(old, dict) and isinstance(new, dict):
-        old, new = old.get("spec"), new["spec"]
+def _difference(key: str, old: Any, new: Any) -> str:
+    if isinstance(old, RequestedBackbone) and isinstance(new, RequestedBackbone):
+        old, new = old.spec, new.spec
     if isinstance(old, str | int) and isinstance(new, str | int) and old != new:
         return f"{_IN_WORDS[key]} ({_short(old)}, now {_short(new)})"
     return _IN_WORDS[key]

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from ....core.errors import InputError
+from ..images.samples import Unreadable
 from .embedding import Pending
+from .request import Request
 from .shards import Rows, Shard, ShardRows, write_shard
 
 
@@ -26,7 +28,7 @@ class FilledBatch:
         labels: ``(N,)`` int64.
         pictures: N hashes of the pictures.
         remarks: How many of the images had what; see `headsmith.models.images.remarks`.
-        unreadable: ``{id, reason}`` of the images without a row.
+        unreadable: The images without a row.
         images: How many images these are.
         pending: Where the features come from.
         features: ``(N, D)`` on the CPU, once they are there.
@@ -36,7 +38,7 @@ class FilledBatch:
     labels: np.ndarray[Any, np.dtype[np.int64]]
     pictures: list[str]
     remarks: Counter[str]
-    unreadable: list[dict[str, str]]
+    unreadable: list[Unreadable]
     images: int
     pending: Pending | None = None
     features: Tensor | None = None
@@ -81,15 +83,15 @@ class Filled:
                 ids=table["id"].to_pylist(),
                 labels=table["label"].to_numpy(),
                 pictures=table["picture"].to_pylist(),
-                remarks=Counter(found.remarks),
-                unreadable=found.unreadable,
-                images=found.images,
+                remarks=Counter(found.record.remarks),
+                unreadable=found.record.unreadable,
+                images=found.record.images,
                 features=torch.from_numpy(values),
             )
         ]
-        self.began = time.time() - found.seconds
+        self.began = time.time() - found.record.seconds
 
-    def keep(self, folder: Path, request: dict[str, Any]) -> None:
+    def keep(self, folder: Path, request: Request) -> None:
         """Write the batches that are finished, or can be: the shard, or where some are missing its first images."""
         with suppress(InputError):  # told already by whoever waited for it
             for batch in self.batches:
@@ -101,7 +103,7 @@ class Filled:
             pictures=[picture for batch in done for picture in batch.pictures],
             features=torch.cat([batch.features for batch in done if batch.features is not None] or [torch.empty(0, 0)]),
             remarks=sum((batch.remarks for batch in done), Counter()),
-            unreadable=[entry for batch in done for entry in batch.unreadable],
+            unreadable=[one for batch in done for one in batch.unreadable],
             images=sum(batch.images for batch in done),
         )
         if rows.images == len(self.shard.indices):

@@ -16,7 +16,7 @@ from ....models.images import UnreadableImage, remarks
 from ..images.batches import AHEAD, Pixels, decode, gather
 from ..images.image_set import ImageSet
 from ..images.picture_identity import picture_hash
-from ..images.samples import Sample
+from ..images.samples import Sample, Unreadable
 from . import shards as parts
 from .embedding import Embedder
 from .shard_buffer import Filled, FilledBatch
@@ -81,7 +81,7 @@ class Filling:
         """What is there of an extraction that is interrupted, in words; empty where that is nothing."""
         names = member.listing() or set()
         there = sum(len(shard.indices) for shard in self.shards if shard.name in names)
-        there += sum(self._first_images(shard, member).images for shard in self.shards if shard.part in names)
+        there += sum(self._first_images(shard, member).record.images for shard in self.shards if shard.part in names)
         if not there:
             return ""
         return f"{member.partial} keeps {there:,} of {len(self.images):,} images; the same command goes on from there"
@@ -148,10 +148,9 @@ class Filling:
 
     def _begin(self, window: list[tuple[Sample, Prepared | UnreadableImage]], views: int) -> FilledBatch:
         """Begin to compute the features of some decoded images."""
-        unreadable: list[dict[str, str]] = []
-        report = lambda name, reason: unreadable.append({"id": name, "reason": reason})  # noqa: E731
+        unreadable: list[Unreadable] = []
         pixels = [(sample, found if isinstance(found, UnreadableImage) else found[0]) for sample, found in window]
-        batch = gather(pixels, self.strict, report)
+        batch = gather(pixels, self.strict, lambda name, reason: unreadable.append(Unreadable(name, reason)))
         readable = [found for _, found in window if not isinstance(found, UnreadableImage)]
         names = [name for name in batch.ids for _ in range(views)]
         pending = self.embedder(batch.pixels.reshape(-1, *batch.pixels.shape[-3:]), names) if names else None

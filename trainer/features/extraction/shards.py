@@ -2,44 +2,28 @@
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
 
 from ....core.errors import InputError
-from ....core.files import new_file, read_json, write_json
+from ....core.files import new_file
 from ....core.json_text import parse_json
+from ....core.records import read_record, to_json, write_record
 from ....core.structure import structured
 from ..arrow_stream import ArrowStream
 from ..images.image_set import ImageSet
-from ..images.samples import SPLITS
-from .request import differences, fingerprint
+from ..images.samples import SPLITS, Unreadable
+from .request import PartialRequest, Request, differences
 
 SHARD_ROWS = 512
 SHARD_COLUMNS = ["id", "label", "picture", "features"]
 REQUEST = "request.json"
 _DTYPES = {torch.float16: pa.float16(), torch.float32: pa.float32()}
-
-
-class _LeftOut(TypedDict):
-    id: str
-    reason: str
-
-
-class _Notes(TypedDict):
-    """What a shard's file says of itself."""
-
-    images: int
-    unreadable: list[_LeftOut]
-    began: float
-    seconds: float
-    request: str
-    remarks: NotRequired[dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -65,24 +49,37 @@ class Shard:
 
 
 @dataclass(frozen=True)
+class ShardRecord:
+    """What a shard's file says of itself.
+
+    Attributes:
+        images: How many of its images it holds, unreadable ones among them.
+        unreadable: Those that have no row.
+        began: When it was begun, in seconds since 1970.
+        seconds: How long it took.
+        request: Fingerprint of the request.
+        remarks: How many of the images had what; see `headsmith.models.images.remarks`.
+    """
+
+    images: int
+    unreadable: list[Unreadable]
+    began: float
+    seconds: float
+    request: str
+    remarks: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ShardRows:
     """What a shard holds.
 
     Attributes:
         table: Columns id, label, picture and features; one row for each view of each readable image.
-        unreadable: ``{id, reason}`` of the others.
-        began: When it was begun, in seconds since 1970.
-        seconds: How long it took.
-        images: How many of its images it holds, unreadable ones among them.
-        remarks: How many of them had what; see `headsmith.models.images.remarks`.
+        record: What it says of itself.
     """
 
     table: pa.Table
-    unreadable: list[dict[str, str]]
-    began: float
-    seconds: float
-    images: int = 0
-    remarks: Mapping[str, int] = field(default_factory=dict)
+    record: ShardRecord
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Rows:
         labels: ``(N,)``.
         pictures: N hashes of the decoded pictures.
         features: ``(N, D)``, float16 or float32, on the CPU.
-        unreadable: ``{id, reason}`` of the images that were left out.
+        unreadable: The images that were left out.
         images: How many images that is.
         remarks: How many of them had what.
     """
@@ -103,9 +100,9 @@ class Rows:
     labels: np.ndarray[Any, np.dtype[np.int64]]
     pictures: list[str]
     features: torch.Tensor
-    unreadable: list[dict[str, str]]
+    unreadable: list[Unreadable]
     images: int
-    remarks: Mapping[str, int]
+    remarks: dict[str, int]
 
 
 def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
@@ -128,26 +125,36 @@ def plan(images: ImageSet, train_views: int = 1) -> list[Shard]:
     ]
 
 
-def noted(request: dict[str, Any]) -> dict[str, Any]:
-    """What an unfinished extraction notes of itself."""
-    return request | {"shard_rows": SHARD_ROWS, "shard_columns": SHARD_COLUMNS}
+def partial_request(request: Request) -> PartialRequest:
+    """What an unfinished extraction says of itself."""
+    return PartialRequest(**vars(request), shard_rows=SHARD_ROWS, shard_columns=SHARD_COLUMNS)
 
 
-def open_partial(folder: Path, request: dict[str, Any]) -> None:
+def read_partial_request(folder: Path) -> PartialRequest:
+    """What the unfinished extraction in a folder says of itself.
+
+    Raises:
+        InputError: It says nothing.
+        DamagedFileError: A field is missing, unknown or of another kind.
+    """
+    return read_record(folder / REQUEST, PartialRequest, advice="start afresh with --overwrite")
+
+
+def open_partial(folder: Path, request: Request) -> None:
     """Make the folder of an unfinished extraction, or check that it belongs to this very request.
 
     Raises:
         InputError: It was begun with something else, or is something else.
     """
-    expected = noted(request)
+    expected = partial_request(request)
     path = folder / REQUEST
     if not path.exists() and folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
         raise InputError(f"{folder}: is in the way and not an unfinished extraction (no {REQUEST}); move it away")
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        write_json(path, expected)
+        write_record(path, expected)
         return
-    changed = differences(read_json(path), expected)
+    changed = differences(read_partial_request(folder), expected)
     if changed:
         raise InputError(
             f"{folder}: holds an unfinished extraction with {changed}; finish that one with its own settings, or start "
@@ -155,7 +162,7 @@ def open_partial(folder: Path, request: dict[str, Any]) -> None:
         )
 
 
-def write_shard(path: Path, rows: Rows, began: float, request: dict[str, Any]) -> None:
+def write_shard(path: Path, rows: Rows, began: float, request: Request) -> None:
     """Write one shard, or the first images of one, atomically.
 
     Args:
@@ -166,15 +173,9 @@ def write_shard(path: Path, rows: Rows, began: float, request: dict[str, Any]) -
     """
     kind, width = _DTYPES[rows.features.dtype], rows.features.shape[1]
     values = pa.FixedSizeListArray.from_arrays(pa.array(rows.features.numpy().reshape(-1), kind), width)
-    notes = {
-        "images": rows.images,
-        "unreadable": rows.unreadable,
-        "remarks": rows.remarks,
-        "began": began,
-        "seconds": max(time.time() - began, 0.0),
-        "request": fingerprint(request),
-    }
-    metadata = {key: json.dumps(value) for key, value in notes.items()}
+    seconds = max(time.time() - began, 0.0)
+    record = ShardRecord(rows.images, rows.unreadable, began, seconds, request.fingerprint, rows.remarks)
+    metadata = {key: json.dumps(value) for key, value in to_json(record).items()}
     texts = {"id": pa.array(rows.ids, pa.string()), "picture": pa.array(rows.pictures, pa.string())}
     columns = texts | {"label": pa.array(rows.labels, pa.int64()), "features": values}
     write_table(path, pa.table({name: columns[name] for name in SHARD_COLUMNS}).replace_schema_metadata(metadata))
@@ -190,7 +191,7 @@ def write_table(path: Path, table: pa.Table) -> None:
         writer.write_table(table.combine_chunks())
 
 
-def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, Any], *, whole: bool = True) -> ShardRows:
+def read_shard(path: Path, shard: Shard, images: ImageSet, request: Request, *, whole: bool = True) -> ShardRows:
     """Map a shard from disk and check that it holds every one of its images once a view, in order.
 
     Args:
@@ -212,15 +213,13 @@ def read_shard(path: Path, shard: Shard, images: ImageSet, request: dict[str, An
         }
     except ValueError as error:
         raise InputError(f"{str(error).removesuffix('; get it again')}; {again}") from None
-    notes = structured(found, _Notes, str(path), advice=again)
+    record = structured(found, ShardRecord, str(path), advice=again)
     if table.schema.names != list(SHARD_COLUMNS):
         raise InputError(f"{path}: columns are {table.schema.names}, expected {list(SHARD_COLUMNS)}; {again}")
-    unreadable = [{"id": one["id"], "reason": one["reason"]} for one in notes["unreadable"]]
-    count = notes["images"]
-    left_out = {entry["id"] for entry in unreadable}
-    names = [images.samples[index].id for index in shard.indices[:count]]
+    left_out = {one.id for one in record.unreadable}
+    names = [images.samples[index].id for index in shard.indices[: record.images]]
     expected = [name for name in names if name not in left_out for _ in range(shard.views)]
-    complete = count == len(shard.indices) or not whole
-    if not complete or table["id"].to_pylist() != expected or notes["request"] != fingerprint(request):
+    complete = record.images == len(shard.indices) or not whole
+    if not complete or table["id"].to_pylist() != expected or record.request != request.fingerprint:
         raise InputError(f"{path}: holds other images than expected; delete it and run the command again")
-    return ShardRows(table, unreadable, notes["began"], notes["seconds"], count, notes.get("remarks", {}))
+    return ShardRows(table, record)

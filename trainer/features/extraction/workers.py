@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from ....core.errors import InputError
-from ....core.files import read_json
-from .request import differences
-from .shards import REQUEST, noted, open_partial
+from ....core.errors import DamagedFileError, InputError
+from .request import Request, differences
+from .shards import REQUEST, open_partial, partial_request, read_partial_request
 
 _POLL, _PATIENCE = 0.05, 60
 _ANOTHER = "another extraction is writing it; wait for that, or choose another `out`"
@@ -32,7 +31,7 @@ def partial_of(out: Path) -> Path:
 class Member:
     """A process that takes part in an extraction, until it leaves (as a context manager)."""
 
-    def __init__(self, out: Path, request: dict[str, Any]) -> None:
+    def __init__(self, out: Path, request: Request) -> None:
         self.out, self.partial, self.request = out, partial_of(out), request
         self.mark = FileLock(self.partial / f".worker-{uuid4().hex}.lock", timeout=0)
         self.mark.acquire()
@@ -82,7 +81,7 @@ class Member:
             yield
 
 
-def join(out: Path, request: dict[str, Any], overwrite: bool, is_there: Callable[[], bool]) -> Member | None:
+def join(out: Path, request: Request, overwrite: bool, is_there: Callable[[], bool]) -> Member | None:
     """Begin an extraction, go on with one, or help with one that is under way.
 
     Args:
@@ -113,7 +112,7 @@ def join(out: Path, request: dict[str, Any], overwrite: bool, is_there: Callable
 
 
 @contextmanager
-def gate(out: Path, request: dict[str, Any]) -> Iterator[None]:
+def gate(out: Path, request: Request) -> Iterator[None]:
     """Let one process at a time begin, end or replace an extraction to ``out``.
 
     Raises:
@@ -126,7 +125,7 @@ def gate(out: Path, request: dict[str, Any]) -> Iterator[None]:
         _release_gate(partial_of(out), lock)
 
 
-def _wait_for_gate(out: Path, request: dict[str, Any]) -> FileLock:
+def _wait_for_gate(out: Path, request: Request) -> FileLock:
     nameless_until = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -166,12 +165,14 @@ def _is_held(path: Path) -> bool:
         return True
 
 
-def _check_same(out: Path, request: dict[str, Any]) -> None:
+def _check_same(out: Path, request: Request) -> None:
     try:
-        found = read_json(partial_of(out) / REQUEST)
+        found = read_partial_request(partial_of(out))
+    except DamagedFileError:
+        raise
     except InputError:
         return  # put in place this very moment
-    changed = differences(found, noted(request))
+    changed = differences(found, partial_request(request))
     if changed:
         raise InputError(f"{out}: {_ANOTHER} (that one is with {changed})")
 

@@ -30,6 +30,19 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A sample that was left out.
+
+    Attributes:
+        id: Its id.
+        reason: Why it could not be read.
+    """
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Listing:
     """All samples of a source as they were found, before anything is divided.
 

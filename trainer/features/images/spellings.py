@@ -5,10 +5,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ....core.printable import shown
+from ....core.warnings import CodedWarning
 from .samples import listed
 
 
-def spelt_alike(names: Sequence[str]) -> list[str]:
+def spelt_alike(names: Sequence[str]) -> list[CodedWarning]:
     """A warning about names that differ by spaces, underscores, case, Unicode form or letters without width alone.
 
     Of names of one letter case and compatibility forms count: ``a`` and ``A`` are classes of alphabets. Forms are those
@@ -23,10 +24,11 @@ def spelt_alike(names: Sequence[str]) -> list[str]:
     found = [" and ".join(map(_written, group)) for group in groups.values() if len(group) > 1]
     if not found:
         return []
-    return [
+    message = (
         f"class names that differ in spaces, case or Unicode form alone are different classes: {listed(found)}; where "
         "they are one class, give it one name"
-    ]
+    )
+    return [CodedWarning("similar-names", message)]
 
 
 def _key(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import InputError
+from ....core.warnings import CodedWarning
 from .samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]
@@ -19,12 +20,12 @@ class Division:
     Attributes:
         splits: ``(N,)`` int8, index into `SPLITS` for every row.
         rule: The same in words.
-        warnings: What a person should know of it.
+        warnings: Classes that stay in train, or that train lacks.
     """
 
     splits: Array
     rule: str
-    warnings: list[str]
+    warnings: list[CodedWarning]
 
 
 def divide(
@@ -78,7 +79,8 @@ def divide(
     )
     left = set(labels[rows[(drawn >= 0)[units]]].tolist())
     kept = [f"{class_names[label]!r}" for label in small if label >= 0 and label not in left]
-    warnings = [f"too few rows to carve: kept in train as a whole: class {listed(kept)}"] if kept else []
+    message = f"too few rows to carve: kept in train as a whole: class {listed(kept)}"
+    warnings = [CodedWarning("kept-in-train", message)] if kept else []
     return Division(splits, rule, warnings + _seen(splits, labels, class_names))
 
 
@@ -115,12 +117,13 @@ def _draw(strata: Array, missing: int, share: float, seed: int) -> tuple[Array, 
     return drawn, found[held_out == 0]
 
 
-def _seen(splits: Array, labels: Array, class_names: Sequence[str]) -> list[str]:
+def _seen(splits: Array, labels: Array, class_names: Sequence[str]) -> list[CodedWarning]:
     trained = set(np.unique(labels[splits == 0]).tolist())
     warnings = []
     for code, split in enumerate(SPLITS[1:], 1):
         unseen = sorted(set(np.unique(labels[splits == code]).tolist()) - trained)
         if unseen:
             names = listed([repr(class_names[label]) for label in unseen])
-            warnings.append(f"{split} has classes without a training row, which no head can answer: {names}")
+            message = f"{split} has classes without a training row, which no head can answer: {names}"
+            warnings.append(CodedWarning("unanswerable", message))
     return warnings

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from ....core.environment import free_memory, versions
 from ....core.errors import InputError, near, with_keywords
 from ....core.files import new_folder, read_json, sha256_json, write_json
 from ....core.printable import shown
-from ....core.records import to_json
+from ....core.records import write_record
 from ....models.backbone_record import BackboneRecord
 from ..columns import Columns
-from ..extraction.request import fingerprint
+from ..extraction.request import Request, RequestedBackbone
 from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
 from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
-from ..manifest import FORMAT, FORMAT_VERSION, MANIFEST
+from ..manifest import FORMAT, MANIFEST, FeatureSetManifest, Imported
 from ..row_checksums import rows_sha256
 from .column_roles import Chosen, Names, choose
 from .feature_copy import Statistics, copy_features
@@ -95,9 +96,9 @@ class FeatureSetBuilder:
             statistics = copy_features(self.chosen, self.rows, sinks, dtype)
             open_files.close()
             write_json(folder / "dataset_dict.json", {"splits": list(self.splits)})
-            write_json(folder / MANIFEST, self._manifest(statistics))
+            write_record(folder / MANIFEST, self._manifest(statistics))
 
-    def keep(self, *, unusable: bool = False) -> tuple[dict[str, Any], dict[str, Columns]]:
+    def keep(self, *, unusable: bool = False) -> tuple[FeatureSetManifest, dict[str, Columns]]:
         """Make the manifest and the columns of every split in memory.
 
         Args:
@@ -117,45 +118,41 @@ class FeatureSetBuilder:
         columns = {split: Columns(*self.rows.of(split), sink.features) for split, sink in sinks.items()}
         return self._manifest(statistics), columns
 
-    def _manifest(self, statistics: Statistics) -> dict[str, Any]:
-        rows, backbone = self.rows, to_json(self.backbone)
+    def _manifest(self, statistics: Statistics) -> FeatureSetManifest:
+        rows, backbone = self.rows, self.backbone
         hashes = {split: rows_sha256(*rows.of(split)) for split in self.splits}
-        request = {
-            "backbone": backbone and {key: backbone[key] for key in ("spec", "tap", "feature_dim")},
-            "weights": backbone and backbone["weights_sha256"],
-            "class_names": sha256_json(rows.class_names),
-            "rows": hashes,
-            "features": statistics.sha256,
-            "split_rule": rows.split_rule,
-            "dtype": self.dtype,
-        }
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "fingerprint": fingerprint(request),
-            "request": request,
-            "backbone": backbone,
-            "source": None,
-            "imported": {
-                "files": self.files,
-                "columns": {one.table.name: one.names for one in self.chosen},
-                "equal_rows": statistics.copies(rows),
-                "not_read": list(dict.fromkeys(name for one in self.chosen for name in one.not_read)),
-            },
-            "class_names": rows.class_names,
-            "splits": self.splits,
-            "split_rule": rows.split_rule,
-            "warnings": [
-                with_keywords(told) for told in (*rows.warnings, *statistics.lost.told(self.chosen[0].features))
-            ],
-            "rows_sha256": hashes,
-            "feature_dim": self.width,
-            "dtype": self.dtype,
-            "unreadable": [],
-            "statistics": statistics.summary(),
-            "versions": versions(),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        request = Request(
+            backbone=RequestedBackbone.of(backbone),
+            weights=None if backbone is None else backbone.weights_sha256,
+            class_names=sha256_json(rows.class_names),
+            rows=hashes,
+            features=statistics.sha256,
+            split_rule=rows.split_rule,
+            dtype=self.dtype,
+        )
+        found = [*rows.warnings, *statistics.warnings(rows, self.chosen[0].features)]
+        return FeatureSetManifest(
+            fingerprint=request.fingerprint,
+            request=request,
+            backbone=backbone,
+            source=None,
+            imported=Imported(
+                files=self.files,
+                columns={one.table.name: one.names for one in self.chosen},
+                not_read=list(dict.fromkeys(name for one in self.chosen for name in one.not_read)),
+            ),
+            class_names=rows.class_names,
+            splits=self.splits,
+            split_rule=rows.split_rule,
+            warnings=[replace(warning, message=with_keywords(warning.message)) for warning in found],
+            rows_sha256=hashes,
+            feature_dim=self.width,
+            dtype=self.dtype,
+            unreadable=[],
+            statistics=statistics.summary(),
+            versions=versions(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
 
 
 def _width(chosen: Sequence[Chosen], backbone: BackboneRecord | None) -> int:

@@ -10,13 +10,15 @@ import torch
 
 from ....core.errors import InputError
 from ....core.progress import progress
+from ....core.warnings import CodedWarning
 from ..feature_writer import FeatureWriter
 from ..images.samples import SPLITS
-from ..row_hashes import copies_told, row_hashes
+from ..manifest import FeatureStatistics
+from ..row_hashes import equal_rows, row_hashes
 from .column_roles import Chosen
 from .precision_loss import PrecisionLoss
 from .row_columns import Rows
-from .table import Array
+from .table import Array, Column
 
 
 class Statistics:
@@ -34,31 +36,37 @@ class Statistics:
         self._rows_hashes: list[Array] = []
 
     def widen(self, low: float, high: float) -> None:
-        """Take note of the smallest and largest value of some rows."""
+        """Look at the smallest and largest value of some rows."""
         self._low, self._high = min(self._low, low), max(self._high, high)
 
     def add(self, split: str, block: torch.Tensor) -> None:
-        """Take note of rows ``(n, D)`` of a split."""
+        """Look at rows ``(n, D)`` of a split."""
         self._norms += float(torch.linalg.vector_norm(block.float(), dim=1).double().sum())
         self._rows += len(block)
         self._hashes.setdefault(split, hashlib.sha256()).update(block.numpy().data)
 
     def keep(self, block: Array) -> None:
-        """Take note of what rows ``(n, D)`` are, in the order of the source; those of zeros are not copies."""
+        """Look at what rows ``(n, D)`` are, in the order of the source; those of zeros are not copies."""
         self._rows_hashes.append(np.where(block.any(axis=1), row_hashes(block), np.uint64(0)))
 
-    def copies(self, rows: Rows) -> list[str]:
-        """What a person should know of rows that are equal."""
-        return copies_told(np.concatenate(self._rows_hashes), rows.splits, rows.labels)
+    def warnings(self, rows: Rows, features: Column) -> list[CodedWarning]:
+        """The warnings of rows that are equal, and of what is lost.
+
+        Args:
+            rows: The rows that were copied.
+            features: Names the columns.
+        """
+        equal = equal_rows(np.concatenate(self._rows_hashes), rows.splits, rows.labels)
+        return [*equal, *self.lost.warnings(features)]
 
     @property
     def sha256(self) -> dict[str, str]:
         """By split, the hash of the features' bytes."""
         return {split: found.hexdigest() for split, found in self._hashes.items()}
 
-    def summary(self) -> dict[str, float]:
+    def summary(self) -> FeatureStatistics:
         """Smallest and largest value and mean Euclidean norm."""
-        return {"min": self._low, "max": self._high, "mean_norm": self._norms / max(1, self._rows)}
+        return FeatureStatistics(self._low, self._high, self._norms / max(1, self._rows))
 
 
 def copy_features(

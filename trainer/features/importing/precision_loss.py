@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....core.warnings import CodedWarning
 from ..images.samples import listed
 from ..row_hashes import row_hashes
 from .table import TORCH_ONLY, Array, Column
@@ -27,7 +28,7 @@ class PrecisionLoss:
         self._hashes: list[Array] = []
 
     def look(self, values: Array, stored: Array) -> None:
-        """Take note of rows ``(n, D)``: as they are in the file, and as they are stored."""
+        """Look at rows ``(n, D)``: as they are in the file, and as they are stored."""
         if self._nothing:
             return
         own, zero = values.astype(self._own, copy=False), stored == 0
@@ -41,8 +42,8 @@ class PrecisionLoss:
             self._ranges[is_stored] = np.minimum(low, before[0]), np.maximum(high, before[1])
         self._hashes.append(np.stack([row_hashes(own), row_hashes(stored)], axis=1))
 
-    def told(self, features: Column) -> list[str]:
-        """What a person should know, in at most one sentence.
+    def warnings(self, features: Column) -> list[CodedWarning]:
+        """The warning of what is lost, if anything is.
 
         Args:
             features: Names the columns.
@@ -63,7 +64,7 @@ class PrecisionLoss:
             return []
         better = "store them with --dtype float32, or " if self._stored == "float16" else ""
         remedy = f"{better}shift and scale such columns before"
-        return [f"as {self._stored}, {'; '.join(found)}; {remedy}"]
+        return [CodedWarning("precision", f"as {self._stored}, {'; '.join(found)}; {remedy}")]
 
     def _made_equal(self) -> int:
         """How many rows are stored as another row is from which the file tells them apart."""

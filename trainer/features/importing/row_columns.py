@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ....core.errors import InputError
 from ....core.printable import short, shown
+from ....core.warnings import CodedWarning
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.spellings import spelt_alike
@@ -28,7 +29,7 @@ class Rows:
         labels: ``(N,)`` int64.
         splits: ``(N,)`` int8, index into `SPLITS`.
         split_rule: How they came to be divided.
-        warnings: What a person should know of labels, ids and splits.
+        warnings: Of labels, ids and splits.
     """
 
     class_names: list[str]
@@ -36,7 +37,7 @@ class Rows:
     labels: Array
     splits: Array
     split_rule: str
-    warnings: list[str]
+    warnings: list[CodedWarning]
 
     def of(self, split: str) -> tuple[pa.StringArray, Array]:
         """Ids and labels of one split, in order."""
@@ -69,18 +70,17 @@ def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float
     division = divide(given, labels, groups, names, share=share, seed=seed)
     by_column = sorted({one.splits.name for one in chosen if one.splits is not None})
     rule = "; ".join([*(f"split by column {name!r}" for name in by_column), division.rule])
-    told = [*overridden, *spelt_alike(names), *division.warnings]
-    rows = Rows(names, ids, labels, division.splits, rule, told)
+    rows = Rows(names, ids, labels, division.splits, rule, [*overridden, *spelt_alike(names), *division.warnings])
     _check_use(rows, chosen)
-    rows.warnings.extend(one.table.note for one in chosen if one.table.note)
+    rows.warnings.extend(one.table.warning for one in chosen if one.table.warning is not None)
     rows.warnings.extend(_no_labels(rows, chosen))
     if any(one.ids for one in chosen):
-        rows.warnings.extend(_doubts(rows))
+        rows.warnings.extend(_repeated_ids(rows))
     return rows
 
 
-def _overridden(found: Sequence[Labels], class_names: Sequence[str] | None) -> list[str]:
-    """What a person should know of names that were given although the files have their own.
+def _overridden(found: Sequence[Labels], class_names: Sequence[str] | None) -> list[CodedWarning]:
+    """A warning of names that were given although the files have their own.
 
     Raises:
         InputError: Both have a name, at different places: one of them is in another order, and labels would change.
@@ -98,7 +98,7 @@ def _overridden(found: Sequence[Labels], class_names: Sequence[str] | None) -> l
     pairs = list(zip(own.class_names, class_names, strict=False))
     renamed = [f"{shown(one)} is {shown(other)}" for one, other in pairs if one != other]
     counts = f"{len(class_names):,} class names take the place of the {len(own.class_names):,} of {own.where}"
-    return [f"{counts}{': ' if renamed else ''}{listed(renamed)}"]
+    return [CodedWarning("replaced-names", f"{counts}{': ' if renamed else ''}{listed(renamed)}")]
 
 
 def _check_said(chosen: Sequence[Chosen]) -> None:
@@ -187,15 +187,19 @@ def _repeated(ids: pa.StringArray, given: Array) -> Array | None:
     return codes * len(SPLITS) + given
 
 
-def _doubts(rows: Rows) -> list[str]:
+def _repeated_ids(rows: Rows) -> list[CodedWarning]:
     """What repeated ids have that they should not."""
     codes = _codes(rows.ids)
     first = np.unique(codes, return_index=True)[1]
     found = []
-    for values, what in ((rows.splits, "ids in more than one split"), (rows.labels, "ids with more than one class")):
+    for values, code, what in (
+        (rows.splits, "shared-ids", "ids in more than one split"),
+        (rows.labels, "conflicts", "ids with more than one class"),
+    ):
         several = np.unique(codes[values != values[first][codes]])
         if several.size:
-            found.append(f"{what}: {listed([rows.ids[int(first[code])].as_py() for code in several])}")
+            names = listed([rows.ids[int(first[one])].as_py() for one in several])
+            found.append(CodedWarning(code, f"{what}: {names}"))
     return found
 
 
@@ -210,20 +214,21 @@ def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
         )
     for code, split in enumerate(SPLITS):
         if not (rows.splits == code).any():
-            doubt = "".join(f" ({text})" for text in _no_labels(rows, chosen))
+            reason = "".join(f" ({warning.message})" for warning in _no_labels(rows, chosen))
             raise InputError(
                 f"{where}: no class has enough rows (or groups) to carve {split} out of train; add rows, or give "
-                f"{asked.origin.split(split)}{doubt}"
+                f"{asked.origin.split(split)}{reason}"
             )
 
 
-def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[str]:
-    """A doubt whether a column that nobody named holds labels: its values are nearly all different."""
+def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[CodedWarning]:
+    """A warning of a column that nobody named and that may hold no labels: its values are nearly all different."""
     different = len(np.unique(rows.labels))
     asked = chosen[0].asked
     if asked.labels is not None or 2 * different < len(rows.labels):
         return []
-    return [
+    message = (
         f"the labels were read from {chosen[0].labels.name!r}, which has {different:,} different values in "
         f"{len(rows.labels):,} rows and may be no label; name another column with {asked.origin.column('labels')}"
-    ]
+    )
+    return [CodedWarning("not-labels", message)]

@@ -14,6 +14,7 @@ import torch
 from ....core.builtin_types import to_builtin
 from ....core.errors import InputError
 from ....core.printable import short, shown
+from ....core.warnings import CodedWarning
 from ..images.samples import listed, split_called
 from ..size_limits import BLOCK_BYTES, check_memory
 
@@ -113,7 +114,7 @@ class Table:
         class_names: What the file says that whole-number labels count.
         said: Whether a person said the split: nothing in the file counts against that.
         left_out: Names of the file's other columns.
-        note: What a person should know of how it is read.
+        warning: Of how it is read.
     """
 
     name: str
@@ -123,7 +124,7 @@ class Table:
     class_names: list[str] | None = None
     said: bool = False
     left_out: tuple[str, ...] = ()
-    note: str = ""
+    warning: CodedWarning | None = None
 
 
 def block_rows(width: int, itemsize: int) -> int:

@@ -17,6 +17,7 @@ import torch
 from ....core.archive import checked_archive, is_archive
 from ....core.bounded_file import ToItsEnd
 from ....core.errors import InputError
+from ....core.warnings import CodedWarning
 from ..size_limits import check_unpacked
 from .table import Array, Column, Table, array_of, by_split, check_filled, dtype_name, slices
 
@@ -69,10 +70,10 @@ def _is_the_papers(columns: list[Column]) -> bool:
 
 def _as_test(table: Table, path: Path) -> Table:
     keys = " and ".join(column.name for column in table.columns)
-    note = (
+    message = (
         f"{path}: {keys} are the test split, as in the files of Petersen et al.; were they val, call them val_x, val_y"
     )
-    return replace(table, split="test", note=note)
+    return replace(table, split="test", warning=CodedWarning("val-as-test", message))
 
 
 def _load(path: Path) -> Any:

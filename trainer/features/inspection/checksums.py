@@ -1,15 +1,14 @@
 """Whether the features of a split are still those that were written."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ....core.files import read_json
 from ..columns import Columns
+from ..manifest import FeatureSetManifest
 from ..row_checksums import mark_of
 
 
-def as_written(folder: Path, split: str, manifest: Mapping[str, Any], columns: Columns, digest: str) -> bool | None:
+def as_written(folder: Path, split: str, manifest: FeatureSetManifest, columns: Columns, digest: str) -> bool | None:
     """Compare features with the mark that ``split_file`` of `..feature_writer` left beside them.
 
     Args:
@@ -25,5 +24,5 @@ def as_written(folder: Path, split: str, manifest: Mapping[str, Any], columns: C
     state = folder / split / "state.json"
     if not state.is_file():
         return None
-    mark = mark_of(digest, manifest["rows_sha256"][split], columns.class_names or manifest["class_names"])
+    mark = mark_of(digest, manifest.rows_sha256[split], columns.class_names or manifest.class_names)
     return bool(read_json(state).get("_fingerprint") == mark)

@@ -11,7 +11,7 @@ from ....core.arguments import typed
 from ..columns import Columns, read_columns
 from ..copies import whole_classes
 from ..feature_set import FeatureSet
-from ..manifest import read_manifest
+from ..manifest import FeatureSetManifest, read_manifest
 from .checksums import as_written
 from .equal_rows import same_rows
 from .neighbours import Neighbours, sanity
@@ -36,7 +36,7 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
             cannot be imported.
     """
     path, manifest, columns = _opened(features)
-    class_names = manifest["class_names"]
+    class_names = manifest.class_names
     beyond = limits(columns.get("train", next(iter(columns.values()))).features)
     scans = {split: scan(found, split, beyond) for split, found in columns.items()}
     near = sanity(columns, {split: one.finite for split, one in scans.items()}, len(class_names))
@@ -51,10 +51,10 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     found = Inspection(
         path=str(path),
         classes=len(class_names),
-        feature_dim=int(manifest["feature_dim"]),
-        dtype=str(manifest["dtype"]),
-        backbone=manifest["backbone"] and manifest["backbone"]["spec"],
-        split_rule=str(manifest.get("split_rule", "")),
+        feature_dim=manifest.feature_dim,
+        dtype=manifest.dtype,
+        backbone=None if manifest.backbone is None else manifest.backbone.spec,
+        split_rule=manifest.split_rule,
         splits=reports,
         empty_classes=[name for name in class_names if not any(one.histogram[name] for one in reports.values())],
         leaked_ids=Found(len(shared), [], shared[: Found.MOST]),
@@ -75,7 +75,7 @@ def inspect_features(features: str | Path | FeatureSet) -> Inspection:
     return replace(found, problems=problems, warnings=warnings)
 
 
-def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any], Mapping[str, Columns]]:
+def _opened(features: str | Path | FeatureSet) -> tuple[Path, FeatureSetManifest, Mapping[str, Columns]]:
     """Path, manifest and columns, also of rows that `FeatureSet.load` refuses."""
     if isinstance(features, FeatureSet):
         return features.path, features.manifest, features.columns
@@ -85,7 +85,7 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, Mapping[str, Any],
 
         return path, *FeatureSetBuilder.of_files([path]).keep(unusable=True)
     manifest = read_manifest(path)
-    return path, manifest, {split: read_columns(path / split) for split in manifest["splits"]}
+    return path, manifest, {split: read_columns(path / split) for split in manifest.splits}
 
 
 def _report(

@@ -37,7 +37,7 @@ class Neighbours:
         k: How many neighbours vote, nearer ones with more weight.
         means: Accuracy of the nearest class means, columns scaled: tried where the neighbours seem to guess, which
             they also do where angles between rows say little.
-        doubtful: Whether the rows are enough to tell, and neither is better than guessing. The better another split
+        at_chance: Whether the rows are enough to tell, and neither is better than guessing. The better another split
             fares, the fewer rows are enough.
         below: The split whose rows are surely named more than twice as well, or ``None``.
     """
@@ -50,7 +50,7 @@ class Neighbours:
     split: str
     k: int
     means: float | None
-    doubtful: bool
+    at_chance: bool
     below: str | None
 
 
@@ -95,7 +95,7 @@ def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes:
             split=split,
             k=k,
             means=means[split].accuracy if split in means else None,
-            doubtful=split in guessed and (split not in means or means[split].likely(max(LIFT, half[split]))),
+            at_chance=split in guessed and (split not in means or means[split].likely(max(LIFT, half[split]))),
             below=peers[split] if half[split] and named.below(half[split]) else None,
         )
         for split, named in near.items()

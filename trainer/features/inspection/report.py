@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ....core.warnings import CodedWarning
 from .neighbours import Neighbours
 from .row_scan import Found
 from .splits import Unanswered
@@ -60,8 +61,8 @@ class Inspection:
         leaked_classes: By split with such rows, the classes all of whose rows are so, and how many rows these are.
         unanswered: By split, rows of classes that have no training row.
         neighbours: Of val, or of test where val has none; see `SplitReport`.
-        problems: What would spoil a training or its measurement.
-        warnings: What a person should know.
+        problems: What would spoil a training or its measurement, each under a code.
+        warnings: What would not.
     """
 
     path: str
@@ -77,5 +78,5 @@ class Inspection:
     leaked_classes: dict[str, dict[str, int]]
     unanswered: dict[str, Unanswered]
     neighbours: Neighbours | None
-    problems: list[str]
-    warnings: list[str]
+    problems: list[CodedWarning]
+    warnings: list[CodedWarning]

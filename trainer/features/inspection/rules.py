@@ -1,13 +1,13 @@
 """What was found in a feature set, judged: what would spoil a training, and what a person should know."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from ....core.warnings import CodedWarning
 from ..columns import Columns
 from ..consistency import contradictions
-from ..copies import ACROSS, WITHIN, all_of
+from ..copies import all_of
 from ..images.samples import listed
-from ..manifest import MANIFEST
+from ..manifest import MANIFEST, FeatureSetManifest
 from ..row_checksums import rows_sha256
 from .neighbours import Neighbours
 from .outliers import TIMES
@@ -18,68 +18,77 @@ from .splits import few_rows
 SPOILT_SHARE = 0.01
 # Held-out rows that are so many times longer or shorter than training rows have another scale.
 SCALE = 10
-# What `import` notes and what is told here anyway.
-_TOLD = ("ids in more than one split", "classes without a training row", ACROSS, WITHIN)
+# Of what was told when the set was made, what is told here anyway, of every row.
+_TOLD = ("leak", "copies", "shared-ids", "unanswerable")
 
 
 def judge(
-    found: Inspection, manifest: Mapping[str, Any], columns: Mapping[str, Columns]
-) -> tuple[list[str], list[str]]:
-    """Problems and warnings, in words."""
-    problems, warnings = [f"{MANIFEST}: {text}" for text in contradictions(manifest, columns)], list[str]()
-    warnings += [text for text in manifest.get("warnings", []) if not any(told in text for told in _TOLD)]
+    found: Inspection, manifest: FeatureSetManifest, columns: Mapping[str, Columns]
+) -> tuple[list[CodedWarning], list[CodedWarning]]:
+    """Problems and warnings."""
+    problems = [CodedWarning("edited", f"{MANIFEST}: {text}") for text in contradictions(manifest, columns)]
+    warnings = [warning for warning in manifest.warnings if warning.code not in _TOLD]
     for split, report in found.splits.items():
         problems += _of_split(split, report, manifest, columns[split])
-        for rows, what in ((report.zero, "are zero throughout"), (report.duplicates, "repeat an earlier one")):
+        kinds = (
+            ("zero-rows", report.zero, "are zero throughout"),
+            ("copies", report.duplicates, "repeat an earlier one"),
+        )
+        for code, rows, what in kinds:
             if rows is report.zero and rows.count == report.rows:
-                problems.append(f"{split}: all {rows.count} rows are zero throughout; compute the features again")
+                text = f"{split}: all {rows.count} rows are zero throughout; compute the features again"
+                problems.append(CodedWarning(code, text))
             elif rows.count:
-                warnings.append(f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}")
+                text = f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}"
+                warnings.append(CodedWarning(code, text))
     if found.leaked_ids.count:
-        problems.append(f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}")
+        text = f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}"
+        problems.append(CodedWarning("shared-ids", text))
     for split, rows in found.leaked_rows.items():
         share = rows.count / found.splits[split].rows
         whole = all_of(list(found.leaked_classes[split].items()))
         text = f"{split}: {rows.count} rows ({share:.2%}) are equal to rows of an earlier split{whole}: {rows}"
-        (problems if share > SPOILT_SHARE else warnings).append(text)
+        (problems if share > SPOILT_SHARE else warnings).append(CodedWarning("leak", text))
     for split, lost in found.unanswered.items():
-        (problems if lost.share > SPOILT_SHARE else warnings).append(f"{split}: {lost}")
+        kept = problems if lost.share > SPOILT_SHARE else warnings
+        kept.append(CodedWarning("unanswerable", f"{split}: {lost}"))
     if "train" not in found.splits or sum(map(bool, found.splits["train"].histogram.values())) < 2:
-        problems.append("train: fewer than two classes have rows")
+        problems.append(CodedWarning("one-class", "train: fewer than two classes have rows"))
     if "train" in columns and (few := few_rows(columns["train"], manifest)):
-        warnings.append(few)
+        warnings.append(CodedWarning("few-rows", few))
     if found.empty_classes:
-        warnings.append(f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}")
+        text = f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}"
+        warnings.append(CodedWarning("empty-classes", text))
     for report in found.splits.values():
         if (near := report.neighbours) is not None:
             other = found.splits[near.below].neighbours if near.below else None
-            problems += [_guessing(near, other)] if near.doubtful else []
-            warnings += [_below(near, other)] if other and not near.doubtful else []
-    problems += _other_scale(found.splits)
+            problems += [CodedWarning("chance", _at_chance(near, other))] if near.at_chance else []
+            warnings += [CodedWarning("unlike", _below(near, other))] if other and not near.at_chance else []
+    problems += [CodedWarning("scale", text) for text in _other_scale(found.splits)]
     return problems, warnings
 
 
-def _of_split(split: str, report: SplitReport, manifest: Mapping[str, Any], columns: Columns) -> list[str]:
-    problems = []
-    shape, expected = columns.features.shape, (manifest["splits"][split], manifest["feature_dim"])
+def _of_split(split: str, report: SplitReport, manifest: FeatureSetManifest, columns: Columns) -> list[CodedWarning]:
+    problems = list[tuple[str, str]]()
+    shape, expected = columns.features.shape, (manifest.splits[split], manifest.feature_dim)
     if shape != expected:
-        problems.append(f"{split}: features {shape}, the manifest says {expected}")
-    if rows_sha256(columns.names, columns.labels) != manifest["rows_sha256"].get(split):
-        problems.append(f"{split}: ids and labels are not those that were written, or in another order")
+        problems.append(("damaged", f"features {shape}, the manifest says {expected}"))
+    if rows_sha256(columns.names, columns.labels) != manifest.rows_sha256.get(split):
+        problems.append(("damaged", "ids and labels are not those that were written, or in another order"))
     if report.as_written is False:
-        problems.append(f"{split}: features are not those that were written, the file is damaged; make it again")
-    for rows, what in (
-        (report.nan, "NaN features"),
-        (report.infinite, "infinite features"),
-        (report.absurd, f"features over {TIMES:,.0f} times the usual ones"),
-        (report.unlabelled, "no label among the classes"),
+        problems.append(("damaged", "features are not those that were written, the file is damaged; make it again"))
+    for code, rows, what in (
+        ("nan", report.nan, "NaN features"),
+        ("infinite", report.infinite, "infinite features"),
+        ("outliers", report.absurd, f"features over {TIMES:,.0f} times the usual ones"),
+        ("unlabelled", report.unlabelled, "no label among the classes"),
     ):
         if rows.count:
-            problems.append(f"{split}: {rows.count} rows have {what}: {rows}")
-    return problems
+            problems.append((code, f"{rows.count} rows have {what}: {rows}"))
+    return [CodedWarning(code, f"{split}: {text}") for code, text in problems]
 
 
-def _guessing(near: Neighbours, other: Neighbours | None) -> str:
+def _at_chance(near: Neighbours, other: Neighbours | None) -> str:
     means = "" if near.means is None else f", nor do the nearest class means ({near.means:.1%})"
     against = "" if other is None else f", but that {_of(other)}"
     return (

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from ..columns import Columns
 from ..images.samples import listed
+from ..manifest import FeatureSetManifest
 
 FEW = 2
 
@@ -58,14 +58,14 @@ def unanswered(columns: Mapping[str, Columns], class_names: Sequence[str]) -> di
     return found
 
 
-def few_rows(train: Columns, manifest: Mapping[str, Any]) -> str:
+def few_rows(train: Columns, manifest: FeatureSetManifest) -> str:
     """Which classes have one or two training rows, in words, the rarest first; nothing where none has.
 
     Args:
         train: The training split.
         manifest: Of the feature set.
     """
-    class_names, views = manifest["class_names"], max(1, len(manifest.get("views", ())))
+    class_names, views = manifest.class_names, len(manifest.views or [""])
     counts = -(-_counts(train, len(class_names)) // views)
     rare = [label for label in np.argsort(counts, kind="stable").tolist() if 0 < counts[label] <= FEW]
     if not rare:

@@ -70,17 +70,17 @@ def test_copies_stay_in_one_split_where_it_is_carved(doubled, tiny_backbone, tmp
     places = splits_of(found)
     assert len(places) == 120
     assert len({(picture(name), place) for name, place in places.items()}) == 60
-    assert "copies of a picture in one split" in found.manifest["split_rule"]
-    assert found.manifest["copies"]["across"] == {}
-    within = {split: rows["images"] for split, rows in found.manifest["copies"]["within"].items()}
-    assert within == {split: count // 2 for split, count in found.manifest["splits"].items()}
+    assert "copies of a picture in one split" in found.manifest.split_rule
+    assert found.manifest.copies.across == {}
+    within = {split: rows.images for split, rows in found.manifest.copies.within.items()}
+    assert within == {split: count // 2 for split, count in found.manifest.splits.items()}
     assert not inspect_features(found).leaked_rows
     # What was divided so is found again, by the record, and wherever the images are.
-    again = reopen(found.manifest["source"])
+    again = reopen(found.manifest.source)
     assert {sample.id: sample.split for sample in again.samples} == places
     for split in found.splits:
         assert [sample.id for sample in again.split(split).samples] == found.ids(split)
-    assert json.loads(json.dumps(found.manifest["source"])) == found.manifest["source"]
+    assert json.loads(json.dumps(found.manifest.source)) == found.manifest.source
     assert run(folder, tmp_path / "set", tiny_backbone).manifest == found.manifest
 
 
@@ -136,18 +136,18 @@ def own_splits(tmp_path):
 
 def test_copies_across_splits_of_ones_own_are_told(own_splits, tiny_backbone, tmp_path):
     found = run(own_splits, tmp_path / "set", tiny_backbone)
-    assert found.manifest["splits"] == {"train": 61, "val": 12, "test": 12}
-    told = found.manifest["warnings"]
+    assert found.manifest.splits == {"train": 61, "val": 12, "test": 12}
+    told = list(map(str, found.manifest.warnings))
     first = "(val/a/val_51.png = train/a/train_51.png"
-    assert told[0].startswith(f"val: 9 of 12 images are copies of images of an earlier split {first}")
-    assert told[1].startswith("test: 9 of 12 images are copies")
-    assert [line[:11] for line in told[2:-1]] == ["train: 1 of"]
+    assert told[0].startswith(f"leak: val: 9 of 12 images are copies of images of an earlier split {first}")
+    assert told[1].startswith("leak: test: 9 of 12 images are copies")
+    assert [line[:19] for line in told[2:-1]] == ["copies: train: 1 of"]
     classes = "(train/a/train_0.png in 'a' and train/b/again.png in 'b')"
-    assert told[-1].startswith(f"label conflict: 1 pictures stand in more than one class {classes}")
+    assert told[-1].startswith(f"conflicts: 1 pictures stand in more than one class {classes}")
     said = inspect_features(found)
     assert {split: rows.count for split, rows in said.leaked_rows.items()} == {"val": 9, "test": 9}
     assert said.splits["train"].duplicates.count == 1
-    assert any(line.startswith("label conflict") for line in said.warnings)
+    assert any(one.code == "conflicts" for one in said.warnings)
     warnings = train(found, out=tmp_path / "run", epochs=1, device="cpu").record.warnings
     (told,) = [warning.message for warning in warnings if warning.code == "leak"]
     assert told.startswith("9 of 12 val and 9 of 12 test images are copies of images of an earlier split")
@@ -166,8 +166,8 @@ def test_a_copy_beside_a_test_split_of_ones_own_is_told(tmp_path, tiny_backbone)
         path.parent.mkdir(parents=True, exist_ok=True)
         draw(number).save(path)
     found = run(tmp_path / "photos", tmp_path / "set", tiny_backbone)
-    assert found.manifest["splits"]["test"] == 4
-    assert {split: entry["images"] for split, entry in found.manifest["copies"]["across"].items()} == {"test": 2}
+    assert found.manifest.splits["test"] == 4
+    assert {split: entry.images for split, entry in found.manifest.copies.across.items()} == {"test": 2}
     assert not Counter(map(picture, found.ids("val"))).keys() & Counter(map(picture, found.ids("train"))).keys()
 
 
@@ -200,7 +200,7 @@ def test_a_class_of_copies_stays_in_train(twelve, tiny_backbone, tmp_path):
         f"b/{n}.png": "train" for n in range(6)
     }
     assert Counter(places.values()) == {"train": 10, "val": 1, "test": 1}
-    assert [text for text in found.manifest["warnings"] if "has no image" in text] == [
+    assert [one.message for one in found.manifest.warnings if one.code == "missing-class"] == [
         f"{split} has no image of class 'b': too few different ones, or unreadable" for split in ("val", "test")
     ]
 
@@ -224,13 +224,17 @@ def test_where_copies_cannot_be_kept_together_they_are_told(
             note.add_text("Author", str(number))
             draw(ord(name)).save(twelve / name / f"{number}.png", **({"pnginfo": note} if differ else {}))
     found = run(twelve, tmp_path / "set", tiny_backbone)
-    assert tuple(found.manifest["splits"].values()) == rows
-    assert found.manifest["copies"]["across"].keys() == told
+    assert tuple(found.manifest.splits.values()) == rows
+    assert found.manifest.copies.across.keys() == told
     for split in told:  # each class has one picture, so all that is held out of it was seen in training
-        assert found.manifest["copies"]["across"][split]["classes"] == [["a", 1], ["b", 1]]
-        (line,) = [text for text in found.manifest["warnings"] if text.startswith(f"{split}: 2 of 2 images are copies")]
+        assert found.manifest.copies.across[split].classes == [("a", 1), ("b", 1)]
+        (line,) = [
+            one.message
+            for one in found.manifest.warnings
+            if one.message.startswith(f"{split}: 2 of 2 images are copies")
+        ]
         assert ", among them all of 'a' (1), 'b' (1), so accuracies may be too high" in line
-    assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == splits_of(found)
+    assert {s.id: s.split for s in reopen(found.manifest.source).samples} == splits_of(found)
 
 
 @pytest.mark.parametrize("flip", [False, True])
@@ -251,8 +255,8 @@ def test_a_class_of_few_pictures_in_files_that_differ(doubled, tiny_backbone, tm
     assert Counter(split for _, split in shown) == (
         {"train": 2} if different == 2 else {"train": different - 2, "val": 1, "test": 1}
     )
-    assert found.manifest["copies"]["across"] == {}
-    assert {s.id: s.split for s in reopen(found.manifest["source"]).samples} == places
+    assert found.manifest.copies.across == {}
+    assert {s.id: s.split for s in reopen(found.manifest.source).samples} == places
 
 
 def test_a_picture_in_two_classes_is_not_held_out(doubled):
@@ -288,7 +292,7 @@ def test_hashes_of_pictures_that_were_changed_or_taken_away_are_refused(doubled,
             FeatureSet.load(found.path)
 
 
-@pytest.mark.parametrize(("held", "named"), [({"a": 2}, [["a", 2]]), ({"a": 1}, [["a", 1]]), ({"b": 2, "a": 2}, None)])
+@pytest.mark.parametrize(("held", "named"), [({"a": 2}, [("a", 2)]), ({"a": 1}, [("a", 1)]), ({"b": 2, "a": 2}, None)])
 def test_a_class_whose_held_out_pictures_were_all_seen_is_named(tmp_path, tiny_backbone, held, named):
     """Its accuracy says nothing. Of the last one a picture is new in each class, so that none is named."""
     root = tmp_path / "divided"
@@ -304,12 +308,12 @@ def test_a_class_whose_held_out_pictures_were_all_seen_is_named(tmp_path, tiny_b
         if named is None:
             draw(1000 + ord(name)).save(root / "test" / name / "new.png")
     found = run(root, tmp_path / "set", tiny_backbone)
-    assert found.manifest["copies"]["across"]["test"]["classes"] == (named or [])
+    assert found.manifest.copies.across["test"].classes == (named or [])
     inspected = inspect_features(found.path)
     assert inspected.leaked_classes == {"test": dict(named or [])}
     head = train(found, out=tmp_path / "run", epochs=1, device="cpu")
-    told = [*found.manifest["warnings"], *inspected.problems, *(one.message for one in head.record.warnings)]
-    whole = [text for text in told if ", among them all of " in text]
+    warnings = [*found.manifest.warnings, *inspected.problems, *head.record.warnings]
+    whole = [one.message for one in warnings if ", among them all of " in one.message]
     if named is None:
         assert whole == []
     else:

@@ -13,7 +13,6 @@ from timm.data import create_transform, resolve_data_config
 
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_json
-from headsmith.core.records import to_json
 from headsmith.models import load_backbone
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
@@ -111,18 +110,18 @@ def test_datasets_opens_the_folder(features):
 
 def test_the_manifest_says_where_the_features_came_from(folder, features, tiny_backbone):
     manifest, images = features.manifest, open_images(folder)
-    assert manifest["source"] == images.source == {"source": str(folder)}
-    assert manifest["source_fingerprint"] == images.fingerprint
-    assert manifest["split_rule"] == images.split_rule
-    assert manifest["splits"] == {"train": 27, "val": 3, "test": 3}
-    assert manifest["backbone"] == to_json(load_backbone(**arguments(tiny_backbone)).record())
-    values = np.concatenate([features.arrays(split)[0].numpy() for split in manifest["splits"]])
-    statistics = manifest["statistics"]
-    assert statistics["min"] == values.min()
-    assert statistics["max"] == values.max()
-    assert statistics["mean_norm"] == pytest.approx(np.linalg.norm(values, axis=1).mean(), rel=1e-6)
-    assert statistics["images_per_second"] == pytest.approx(33 / statistics["seconds"], rel=0.1)
-    assert not manifest["unreadable"]
+    assert manifest.source == images.source == {"source": str(folder)}
+    assert manifest.source_fingerprint == images.fingerprint
+    assert manifest.split_rule == images.split_rule
+    assert manifest.splits == {"train": 27, "val": 3, "test": 3}
+    assert manifest.backbone == load_backbone(**arguments(tiny_backbone)).record()
+    values = np.concatenate([features.arrays(split)[0].numpy() for split in manifest.splits])
+    statistics = manifest.statistics
+    assert statistics.min == values.min()
+    assert statistics.max == values.max()
+    assert statistics.mean_norm == pytest.approx(np.linalg.norm(values, axis=1).mean(), rel=1e-6)
+    assert statistics.images_per_second == pytest.approx(33 / statistics.seconds, rel=0.1)
+    assert not manifest.unreadable
     assert not features.path.with_name("set.partial").exists()
 
 
@@ -140,9 +139,9 @@ def test_unreadable_images_are_left_out_and_listed(image_folder, tiny_backbone, 
     photo = folder / "test/dog/000.png"
     photo.write_bytes(photo.read_bytes()[:200])
     found = extract(folder, out=tmp_path / "set", **tiny_backbone._asdict())
-    assert [entry["id"] for entry in found.manifest["unreadable"]] == ["train/cat/001.jpg", "test/dog/000.png"]
-    assert found.manifest["unreadable"][0]["reason"].startswith("not a readable image")
-    assert found.manifest["splits"] == {"train": 7, "val": 4, "test": 3}
+    assert [one.id for one in found.manifest.unreadable] == ["train/cat/001.jpg", "test/dog/000.png"]
+    assert found.manifest.unreadable[0].reason.startswith("not a readable image")
+    assert found.manifest.splits == {"train": 7, "val": 4, "test": 3}
     assert "train/cat/001.jpg" not in found.ids("train")
     with pytest.raises(UnreadableImage, match="train/cat/001.jpg: not a readable image.*without `strict`"):
         extract(folder, out=tmp_path / "strict", strict=True, **tiny_backbone._asdict())
@@ -178,7 +177,7 @@ def test_float16_overflow_names_the_sample_and_the_way_out(folder, tiny_backbone
         extract(folder, out=tmp_path / "set", **backbone)
     assert not (tmp_path / "set").exists()
     wide = extract(folder, out=tmp_path / "wide", dtype="float32", **backbone)
-    assert wide.manifest["statistics"]["max"] > 65504
+    assert wide.manifest.statistics.max > 65504
 
 
 def test_a_backbone_that_gives_nan_is_refused(folder, tiny_backbone, tmp_path):
@@ -214,7 +213,7 @@ def test_a_datasets_source_extracts_to_the_same_features(folder, features, tiny_
     for split in data:
         assert torch.equal(found.arrays(split)[0], features.arrays(split)[0])
         assert torch.equal(found.arrays(split)[1], features.arrays(split)[1])
-    assert found.manifest["source"]["image_column"] == "image"
+    assert found.manifest.source["image_column"] == "image"
 
 
 def test_real_photographs_under_lite0(tmp_path):
@@ -234,7 +233,7 @@ def test_real_photographs_under_lite0(tmp_path):
         for row, label in enumerate(labels.tolist()):
             words = " ".join(names.index_to_description(int(index)) for index in best[row])
             assert {"china": "monastery", "flower": "daisy"}[found.class_names[label]] in words
-    assert Counter(found.manifest["splits"]) == {"train": 2, "val": 2, "test": 2}
+    assert Counter(found.manifest.splits) == {"train": 2, "val": 2, "test": 2}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -265,11 +264,11 @@ def test_what_images_held_beside_plain_colours_is_counted_and_seen(image_folder,
     Image.new("CMYK", (40, 40)).save(folder / "dog/000.jpg")
     Image.new("F", (40, 40), 0.5).save(folder / "dog/001.tiff")
     found = extract(folder, out=tmp_path / "set", **tiny_backbone._asdict())
-    assert found.manifest["remarks"] == {"transparency": 2, "CMYK pixels, converted": 1}
-    assert found.manifest["request"]["transform"]["background"] == [255, 255, 255]
-    (entry,) = found.manifest["unreadable"]
-    assert entry["id"] == "dog/001.tiff"
-    assert "mode F" in entry["reason"]
+    assert found.manifest.remarks == {"transparency": 2, "CMYK pixels, converted": 1}
+    assert found.manifest.request.transform["background"] == [255, 255, 255]
+    (entry,) = found.manifest.unreadable
+    assert entry.id == "dog/001.tiff"
+    assert "mode F" in entry.reason
     rows = {
         name: row for split in found.splits for name, row in zip(found.ids(split), found.arrays(split)[0], strict=True)
     }

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,8 @@ def run(context, out, options, deaths):
 def assert_same(found: Path, expected: FeatureSet):
     found = FeatureSet.load(found)
     for key in MANIFEST_KEYS:
-        assert found.manifest[key] == expected.manifest[key]
-    assert len(found.manifest["unreadable"]) == 3
+        assert getattr(found.manifest, key) == getattr(expected.manifest, key)
+    assert len(found.manifest.unreadable) == 3
     for split in expected.splits:
         name = "data-00000-of-00001.arrow"
         assert (found.path / split / name).read_bytes() == (expected.path / split / name).read_bytes()
@@ -122,8 +123,8 @@ def test_after_all_were_killed_the_next_goes_on(context, options, alone, tmp_pat
 
 def test_two_extractions_of_different_requests_do_not_write_one_output(options, alone, tmp_path):
     out = tmp_path / "set"
-    request = alone.manifest["request"]
-    with workers.join(out, request | {"dtype": "float32"}, False, lambda: False) as member:
+    request = alone.manifest.request
+    with workers.join(out, replace(request, dtype="float32"), False, lambda: False) as member:
         for overwrite in (False, True):
             with pytest.raises(InputError, match="another extraction is writing it; wait .* another dtype"):
                 extract(out=out, overwrite=overwrite, **options)
@@ -138,7 +139,7 @@ def test_two_extractions_of_different_requests_do_not_write_one_output(options, 
 def test_an_extraction_of_the_same_request_is_joined_not_thrown_away(options, alone, tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "SHARD_ROWS", 4)
     out = tmp_path / "set"
-    with workers.join(out, alone.manifest["request"], False, lambda: False) as member:
+    with workers.join(out, alone.manifest.request, False, lambda: False) as member:
         claim = member.claim("train-000000.arrow")
         assert member.claim("train-000000.arrow") is None
         claim.release()
@@ -149,9 +150,12 @@ def test_an_extraction_of_the_same_request_is_joined_not_thrown_away(options, al
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
-def test_a_gate_whose_holder_says_nothing(options, tmp_path, monkeypatch):
+def test_a_gate_whose_holder_says_nothing(options, alone, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_PATIENCE", 0)
-    with workers.gate(tmp_path / "set", {}), pytest.raises(InputError, match="another extraction is writing it"):
+    with (
+        workers.gate(tmp_path / "set", alone.manifest.request),
+        pytest.raises(InputError, match="another extraction is writing it"),
+    ):
         extract(out=tmp_path / "set", **options)
     assert not list(tmp_path.iterdir())
 
@@ -284,5 +288,5 @@ def test_torchrun(options, tmp_path):
     assert done.stdout.count("3 classes") == 1
     assert done.stdout.count("owl/007.png: not a readable image") == 1
     new = FeatureSet.load(tmp_path / "set")
-    assert new.manifest["rows_sha256"] == old.manifest["rows_sha256"]
+    assert new.manifest.rows_sha256 == old.manifest.rows_sha256
     assert [path.name for path in tmp_path.iterdir()] == ["set"]

@@ -41,7 +41,7 @@ def assert_same(found: FeatureSet, expected: FeatureSet):
         assert torch.equal(found.arrays(split)[0], expected.arrays(split)[0])
         assert torch.equal(found.arrays(split)[1], expected.arrays(split)[1])
     for key in ("fingerprint", "request", "rows_sha256", "unreadable", "splits", "class_names"):
-        assert found.manifest[key] == expected.manifest[key]
+        assert getattr(found.manifest, key) == getattr(expected.manifest, key)
 
 
 def stop_after(count, error):
@@ -161,7 +161,7 @@ def test_an_unfinished_extraction_of_something_else_is_refused(begun, folder, ti
         run(folder, begun, tiny_backbone, dtype="float32")
     assert not begun.exists()
     again = run(folder, begun, tiny_backbone, dtype="float32", overwrite=True)
-    assert again.manifest["dtype"] == "float32"
+    assert again.manifest.dtype == "float32"
     assert not begun.with_name("set.partial").exists()
 
 
@@ -174,7 +174,7 @@ def test_strict_also_sees_what_an_earlier_run_left_out(begun, folder, unbroken, 
 
 def test_another_batch_size_goes_on(begun, folder, unbroken, tiny_backbone):
     found = run(folder, begun, tiny_backbone, batch_size=1)
-    assert found.manifest["rows_sha256"] == unbroken.manifest["rows_sha256"]
+    assert found.manifest.rows_sha256 == unbroken.manifest.rows_sha256
     for split in ("train", "val", "test"):
         torch.testing.assert_close(found.arrays(split)[0], unbroken.arrays(split)[0], atol=1e-3, rtol=1e-3)
 

@@ -57,12 +57,12 @@ def test_a_small_class_keeps_its_held_out_pictures(small, tiny_backbone, views):
     assert [name for name in found.ids("test") if name.startswith("ant")] == order[:1]
     assert [name for name in found.ids("val") if name.startswith("ant")] == order[1:2]
     assert counts(found) == {"train": {"ant": 2, "bee": 32}, "val": {"ant": 1, "bee": 4}, "test": {"ant": 1, "bee": 4}}
-    assert "places of unreadable images filled out of train" in found.manifest["split_rule"]
-    told = "\n".join(found.manifest["warnings"])
+    assert "places of unreadable images filled out of train" in found.manifest.split_rule
+    told = "\n".join(map(str, found.manifest.warnings))
     for split, name in zip(("test", "val"), order, strict=False):
         assert f"{split}: 1 training images took the places of unreadable ones ({name})" in told
     # The record opens the same division, and the command finds its result.
-    again = reopen(found.manifest["source"])
+    again = reopen(found.manifest.source)
     for split in found.splits:
         readable = {sample.id for sample in again.split(split).samples} - set(held_out)
         assert readable == set(found.ids(split))
@@ -92,7 +92,7 @@ def test_copies_go_together(small, tiny_backbone):
     own = [name.partition(".")[0] for name in found.ids("val") if name.startswith("ant")]
     assert len(own) == 2
     assert len(set(own)) == 1
-    assert found.manifest["copies"]["across"] == {}
+    assert found.manifest.copies.across == {}
 
 
 def test_a_class_with_too_few_readable_ones_is_told(small, tiny_backbone):
@@ -101,12 +101,12 @@ def test_a_class_with_too_few_readable_ones_is_told(small, tiny_backbone):
     spoil(folder, [name for name, split in before.items() if split == "val" and name.startswith("ant")])
     found = run(folder, tiny_backbone)
     assert counts(found)["val"] == {"bee": 1}
-    assert any("val has no image of class 'ant'" in line for line in found.manifest["warnings"])
-    assert "filled" not in found.manifest["split_rule"]
+    assert any("val has no image of class 'ant'" in line.message for line in found.manifest.warnings)
+    assert "filled" not in found.manifest.split_rule
 
 
 def test_the_sources_own_splits_stay(small, tiny_backbone, tmp_path):
     folder = small(**{"train/ant": 6, "train/bee": 6, "val/ant": 1, "val/bee": 2, "test/ant": 1, "test/bee": 2})
     spoil(folder, ["val/ant/0.png"])
     found = run(folder, tiny_backbone)
-    assert found.manifest["splits"] == {"train": 12, "val": 2, "test": 3}
+    assert found.manifest.splits == {"train": 12, "val": 2, "test": 3}

@@ -8,12 +8,12 @@ from PIL import Image
 from torchvision.transforms import functional as transforms
 
 from headsmith.core.errors import InputError
+from headsmith.core.records import to_json
 from headsmith.models import Preprocessing, load_backbone
-from headsmith.models.backbone_record import BackboneRecord
 from headsmith.trainer import train
 from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
 from headsmith.trainer.features.extraction.embedding import Embedder
-from headsmith.trainer.features.extraction.request import fingerprint, request_parts, same_images
+from headsmith.trainer.features.extraction.request import Request
 from headsmith.trainer.features.extraction.views import Views
 
 RECIPE = Preprocessing("shortest", (40, 40), (32, 32), "bicubic", (0.5,) * 3, (0.5,) * 3)
@@ -91,16 +91,16 @@ def test_what_is_measured_keeps_the_one_view_that_is_deployed(ten, plain):
 
 
 def test_views_are_recorded(ten, plain):
-    assert ten.manifest["views"] == ten.manifest["request"]["views"] == TEN
-    assert "views" not in plain.manifest
-    assert ten.manifest["splits"] == plain.manifest["splits"] | {"train": 10 * plain.manifest["splits"]["train"]}
-    assert ten.manifest["unreadable"] == plain.manifest["unreadable"]
+    assert ten.manifest.views == ten.manifest.request.views == TEN
+    assert plain.manifest.views is None
+    assert ten.manifest.splits == plain.manifest.splits | {"train": 10 * plain.manifest.splits["train"]}
+    assert ten.manifest.unreadable == plain.manifest.unreadable
     data = datasets.load_from_disk(str(ten.path))
-    assert data["train"]["view"][:] == list(range(10)) * plain.manifest["splits"]["train"]
+    assert data["train"]["view"][:] == list(range(10)) * plain.manifest.splits["train"]
     assert set(data["test"]["view"][:]) == {0}
     assert "view" not in datasets.load_from_disk(str(plain.path))["train"].column_names
     assert FeatureSet.load(ten.path).fingerprint == ten.fingerprint != plain.fingerprint
-    statistics = ten.manifest["statistics"]
+    statistics = ten.manifest.statistics
     assert statistics["images_per_second"] == pytest.approx(14 / statistics["seconds"], rel=0.1)
 
 
@@ -123,15 +123,13 @@ def test_other_views_are_refused_by_name_both_ways(options, ten, plain):
 
 def test_the_images_are_known_again_whatever_the_views(ten, plain, folder):
     images = open_images(folder)
-    parts = request_parts(
-        BackboneRecord.of(plain.manifest["backbone"]), images.fingerprint, images.split_rule, "float32"
-    )
-    assert fingerprint(parts) == plain.fingerprint
-    assert parts.keys() == {"backbone", "weights", "transform", "source", "split_rule", "dtype"}
-    assert same_images(parts, plain.fingerprint)
-    assert same_images(parts, ten.fingerprint)
-    assert same_images(parts, fingerprint(parts | {"amp": "float16"}))
-    assert not same_images(parts | {"source": "0" * 64}, ten.fingerprint)
+    request = Request.of_images(plain.manifest.backbone, images.fingerprint, images.split_rule, "float32")
+    assert request.fingerprint == plain.fingerprint
+    assert to_json(request).keys() == {"backbone", "weights", "transform", "source", "split_rule", "dtype"}
+    assert request.gave(plain.fingerprint)
+    assert request.gave(ten.fingerprint)
+    assert request.gave(replace(request, amp="float16").fingerprint)
+    assert not replace(request, source="0" * 64).gave(ten.fingerprint)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +160,7 @@ def test_autocast_is_refused_on_a_cpu(options, tmp_path):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_autocast_on_a_gpu(options, plain, tmp_path):
     found = extract(out=tmp_path / "set", amp=True, **options | {"device": "cuda"})
-    assert found.manifest["amp"] == found.manifest["request"]["amp"] == "float16"
+    assert found.manifest.amp == found.manifest.request.amp == "float16"
     torch.testing.assert_close(found.arrays("train")[0], plain.arrays("train")[0], atol=0.02, rtol=0.02)
     with pytest.raises(InputError, match=r"another precision of the network \(`amp`\)"):
         extract(out=tmp_path / "set", **options | {"device": "cuda"})

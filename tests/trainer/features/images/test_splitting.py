@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
 from headsmith.core.errors import InputError
+from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.images.samples import SPLITS
 from headsmith.trainer.features.images.splitting import divide
@@ -84,9 +85,11 @@ def test_a_class_with_a_single_row_stays_in_train_and_that_is_recorded():
     labels = np.repeat([0, 1, 2], [20, 20, 1])
     found = carve(labels)
     assert found.splits[-1] == 0
-    assert found.warnings == ["too few rows to carve: kept in train as a whole: class '2'"]
+    assert found.warnings == [
+        CodedWarning("kept-in-train", "too few rows to carve: kept in train as a whole: class '2'")
+    ]
     features = FeatureSet.from_arrays(np.eye(41), labels)
-    assert features.manifest["warnings"] == found.warnings
+    assert features.manifest.warnings == found.warnings
     with pytest.raises(InputError, match="no class has enough rows .* to carve val out of train; add rows, or give"):
         FeatureSet.from_arrays(np.eye(4), [0, 0, 1, 1])
 
@@ -121,7 +124,7 @@ def test_an_id_with_two_classes_is_recorded():
     ids = [f"i{row}" for row in range(60)]
     ids[31] = "i0"
     found = FeatureSet.from_arrays(np.eye(60), np.arange(60) % 3, ids=ids)
-    assert found.manifest["warnings"] == ["ids with more than one class: i0"]
+    assert found.manifest.warnings == [CodedWarning("conflicts", "ids with more than one class: i0")]
 
 
 def test_what_the_source_says_stays():
@@ -148,7 +151,9 @@ def test_too_few_groups():
 
 def test_classes_that_training_does_not_see_are_recorded():
     found = carve([0, 1, 0, 1, 2], given_splits=[0, 0, 1, 1, 2])
-    assert found.warnings == ["test has classes without a training row, which no head can answer: '2'"]
+    assert [str(one) for one in found.warnings] == [
+        "unanswerable: test has classes without a training row, which no head can answer: '2'"
+    ]
 
 
 def test_ids_in_two_splits_of_the_source_are_recorded():
@@ -156,4 +161,4 @@ def test_ids_in_two_splits_of_the_source_are_recorded():
     rows = {split: np.random.default_rng(0).normal(size=(len(part), 2)) for split, part in labels.items()}
     ids = {"train": [f"a{row}" for row in range(30)], "test": [f"a{row}" for row in range(28, 34)]}
     found = FeatureSet.from_arrays(rows, labels, ids=ids)
-    assert found.manifest["warnings"] == ["ids in more than one split: a28, a29"]
+    assert found.manifest.warnings[0] == CodedWarning("shared-ids", "ids in more than one split: a28, a29")

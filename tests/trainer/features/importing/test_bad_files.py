@@ -120,7 +120,7 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
     names = {"feature_column": "dino", "label_column": "coarse"}
     refused("`group_column` 'place' found", "a.npz", **names, group_column="place")
     found = import_features(["a.npz"], out="set", **names)
-    assert found.manifest["imported"]["columns"] == {"a.npz": {"features": "dino", "labels": "coarse"}}
+    assert found.manifest.imported.columns == {"a.npz": {"features": "dino", "labels": "coarse"}}
 
 
 def test_columns_that_are_missing_or_of_another_shape():
@@ -183,7 +183,7 @@ def test_beyond_float16():
     features[11, 2] = -70000
     np.savez("a.npz", x=features, y=ROWS.labels)
     refused("x: 70000 in row 11 is beyond float16's 65504; store them with `dtype` float32", "a.npz", dtype="float16")
-    assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == -70000
+    assert import_features(["a.npz"], out="set").manifest.statistics.min == -70000
 
 
 @pytest.mark.parametrize("dtype", [None, "float32", "float16"])
@@ -198,7 +198,7 @@ def test_beyond_float32(dtype):
     )
     features[11:13] /= 1e263
     np.savez("a.npz", x=features, y=ROWS.labels)
-    assert import_features(["a.npz"], out="set").manifest["statistics"]["min"] == pytest.approx(-1e37)
+    assert import_features(["a.npz"], out="set").manifest.statistics.min == pytest.approx(-1e37)
 
 
 @pytest.mark.parametrize(
@@ -222,26 +222,26 @@ def test_labels_that_cannot_be_used(labels, message):
     refused(message, "a.npz")
 
 
-DOUBT = "were read from {!r}, which has {} different values in {} rows and may be no label; name another column with"
+UNUSUAL = "were read from {!r}, which has {} different values in {} rows and may be no label; name another column with"
 
 
 @pytest.mark.parametrize("values", [np.arange(40), np.array([f"caption {row % 30}" for row in range(40)])])
-def test_a_column_that_is_no_label_is_doubted_where_nothing_can_be_carved(values):
+def test_a_column_that_is_no_label_is_warned_of_where_nothing_can_be_carved(values):
     pq.write_table(pa.table({"x": ROWS.features.tolist(), "text": values}), "a.parquet")
-    doubt = re.escape(DOUBT.format("text", len(set(values)), 40))
-    refused(f"^a.parquet: text: no class has enough rows .* to carve val out of train.*{doubt}", "a.parquet")
+    warning = re.escape(UNUSUAL.format("text", len(set(values)), 40))
+    refused(f"^a.parquet: text: no class has enough rows .* to carve val out of train.*{warning}", "a.parquet")
     with pytest.raises(InputError, match=r"a.parquet: text: no class has enough .* give val=FILE$"):
         import_features("a.parquet", out="set", label_column="text")  # a person knows
 
 
-def test_a_column_that_is_no_label_is_doubted_where_the_splits_are_given():
+def test_a_column_that_is_no_label_is_warned_of_where_the_splits_are_given():
     features = {f"{split}_x": ROWS.features for split in ("train", "val", "test")}
     rows = {f"{split}_row": np.arange(40) for split in ("train", "val", "test")}
     np.savez("a.npz", **features, **rows)
-    assert import_features("a.npz", out="few").manifest["warnings"] == []  # 40 classes, three rows each
+    assert import_features("a.npz", out="few").manifest.warnings == []  # 40 classes, three rows each
     np.savez("b.npz", **features, **rows | {"test_row": np.arange(40, 80)})
-    warnings = import_features("b.npz", out="many").manifest["warnings"]
-    assert [DOUBT.format("train_row", 80, 120) in text for text in warnings] == [False, True]
+    warnings = import_features("b.npz", out="many").manifest.warnings
+    assert [UNUSUAL.format("train_row", 80, 120) in one.message for one in warnings] == [False, True]
 
 
 def test_labels_that_are_missing_or_of_two_kinds():
@@ -304,7 +304,7 @@ def test_options_that_cannot_be():
     import_features(["x.npz"], out="set")
     with pytest.raises(InputError, match="set: exists already; choose another `out` or pass `overwrite`"):
         import_features(["x.npz"], out="set")
-    assert import_features(["x.npz"], out="set", overwrite=True, seed=1).manifest["splits"]["test"] == 5
+    assert import_features(["x.npz"], out="set", overwrite=True, seed=1).manifest.splits["test"] == 5
     with pytest.raises(InputError, match="labels: not by split, but features are"):
         FeatureSet.from_arrays({"train": ROWS.features}, ROWS.labels)
     with pytest.raises(InputError, match="split 'dev' is not known"):

@@ -51,10 +51,10 @@ def test_import_and_extract_tell_it_once_and_merge_nothing(tmp_path, image_folde
     names = np.array(["Cat", "cat", "dog "])[LABELS]
     made = FeatureSet.from_arrays(ROWS, names)
     assert made.class_names == ["Cat", "cat", "dog "]
-    assert [text for text in made.manifest["warnings"] if "'Cat' and 'cat'" in text] == made.manifest["warnings"]
+    assert [one for one in made.manifest.warnings if "'Cat' and 'cat'" in one.message] == made.manifest.warnings
     images = image_folder({"Cat": 4, "cat": 4})
     made = extract(images, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
-    assert sum("'Cat' and 'cat'" in text for text in made.manifest["warnings"]) == 1
+    assert sum("'Cat' and 'cat'" in one.message for one in made.manifest.warnings) == 1
     assert made.class_names == ["Cat", "cat"]
 
 
@@ -85,7 +85,7 @@ def test_names_take_the_place_of_a_files_own(named, given, told, tmp_path):
     (tmp_path / "names.txt").write_text("\n".join(given))
     made = import_features(named, out=tmp_path / "set", class_names=tmp_path / "names.txt")
     assert made.class_names == given
-    found = [text for text in made.manifest["warnings"] if "take the place" in text]
+    found = [one.message for one in made.manifest.warnings if one.code == "replaced-names"]
     assert len(found) == (told is not None)
     if told:
         assert re.search(told, found[0])

@@ -86,7 +86,7 @@ def test_one_file_of_labels_for_several_arrays(first):
     second = "test=emb_10.npy" if "=" in first else "emb_10.npy"
     found = import_features([first, second, "labels.npy"], out="set")
     assert check_aligned(found) == set(range(65))
-    assert found.manifest["splits"]["test"] == (25 if "=" in first else 5)
+    assert found.manifest.splits["test"] == (25 if "=" in first else 5)
     np.save("emb_10.npy", planted(24, first=40).features)
     name = first.removeprefix("train=")
     with pytest.raises(InputError, match=rf"labels.npy: 65 labels, .* 64 rows together \({name} 40, emb_10.npy 24\)"):

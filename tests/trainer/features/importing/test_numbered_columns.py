@@ -45,8 +45,8 @@ def same_as_a_list(file, **options):
 def test_numbered_columns_are_a_matrix(template, first):
     found = same_as_a_list(write("a.parquet", label=ROWS.labels, **columns(template, first)))
     prefix = template.partition("{")[0]
-    assert found.manifest["imported"]["columns"]["a.parquet"]["features"] == f"{prefix}*"
-    assert found.manifest["imported"]["not_read"] == []
+    assert found.manifest.imported.columns["a.parquet"]["features"] == f"{prefix}*"
+    assert found.manifest.imported.not_read == []
 
 
 def test_numbers_count_not_the_order_of_the_columns():
@@ -74,12 +74,12 @@ def test_two_runs_are_asked_for_by_their_beginning():
     with pytest.raises(InputError, match=r"several columns that may be features: clip_\* float32 \(60, 6\), dino_\*"):
         import_features(file, out="set")
     for name in ("clip_*", "clip"):
-        assert same_as_a_list(file, feature_column=name).manifest["imported"]["not_read"] == ["dino_*"]
+        assert same_as_a_list(file, feature_column=name).manifest.imported.not_read == ["dino_*"]
 
 
 def test_a_list_column_wins_and_whole_numbers_are_no_features():
     file = write("a.parquet", x=ROWS.features.tolist(), y=ROWS.labels, score_0=ROWS.features[:, 0], score_1=[0.5] * 60)
-    assert same_as_a_list(file).manifest["imported"]["not_read"] == ["score_0", "score_1"]
+    assert same_as_a_list(file).manifest.imported.not_read == ["score_0", "score_1"]
     labels = {"label_0": ROWS.labels, "label_1": np.arange(60)}
     same_as_a_list(write("b.parquet", **columns(), **labels), label_column="label_0")
 
@@ -87,7 +87,7 @@ def test_a_list_column_wins_and_whole_numbers_are_no_features():
 def test_tables_beside_an_array_have_no_features():
     np.save("img_emb_0.npy", ROWS.features)
     write("metadata_0.parquet", label=ROWS.labels, nsfw_0=ROWS.features[:, 1], nsfw_1=ROWS.features[:, 2])
-    assert same_as_a_list("img_emb_0.npy").manifest["imported"]["not_read"] == ["nsfw_*"]
+    assert same_as_a_list("img_emb_0.npy").manifest.imported.not_read == ["nsfw_*"]
 
 
 def test_a_gap_is_no_matrix_and_the_message_says_what_would_be():

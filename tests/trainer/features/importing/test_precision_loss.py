@@ -18,7 +18,7 @@ def changed(column, values, rows=ROWS):
 
 
 def told(features, **options):
-    warnings = FeatureSet.from_arrays(features, LABELS, **options).manifest["warnings"]
+    warnings = [one.message for one in FeatureSet.from_arrays(features, LABELS, **options).manifest.warnings]
     return [text for text in warnings if text.startswith("as float")]
 
 
@@ -74,7 +74,7 @@ def test_columns_of_files_are_called_by_their_names(tmp_path):
     table.to_csv(tmp_path / "x.csv", index=False)
     for file in ("x.parquet", "x.csv"):
         made = import_features(tmp_path / file, out=tmp_path / "set", overwrite=True)
-        assert "as float32, 60 values that are not 0 become 0, in f2;" in made.manifest["warnings"][-1]
+        assert "as float32, 60 values that are not 0 become 0, in f2;" in made.manifest.warnings[-1].message
 
 
 def test_files_of_several_dtypes_and_equal_rows(tmp_path):
@@ -82,4 +82,4 @@ def test_files_of_several_dtypes_and_equal_rows(tmp_path):
     np.savez(tmp_path / "train.npz", x=np.tile(rows, (3, 1)).astype(np.float64), y=np.tile(LABELS, 3))
     np.savez(tmp_path / "test.npz", x=rows, y=LABELS)
     made = import_features([tmp_path / "train.npz", tmp_path / "test.npz"], out=tmp_path / "set")
-    assert not any(text.startswith("as float") for text in made.manifest["warnings"])
+    assert not any(one.code == "precision" for one in made.manifest.warnings)

@@ -119,7 +119,7 @@ def test_every_kind_of_file(write, tmp_path, monkeypatch):
     assert check_aligned(found, own_ids=own_ids) == set(range(80))
     held_out = "val" if write is write_datasets else "test"
     assert set(found.arrays(held_out)[0][:, 0].tolist()) == set(range(60, 80))
-    assert found.manifest["dtype"] == ("float16" if write is write_clip_retrieval else "float32")
+    assert found.manifest.dtype == ("float16" if write is write_clip_retrieval else "float32")
     assert found.class_names == ["0", "1", "2", "3", "4"]
     assert FeatureSet.load(found.path).fingerprint == found.fingerprint
     if not own_ids:
@@ -139,12 +139,12 @@ def test_the_papers_dictionaries_as_they_are_published(prefix, test, kind, tmp_p
     torch.save(halves(prefix, test, kind), tmp_path / "embeddings.p")
     found = import_features([tmp_path / "embeddings.p"], out=tmp_path / "set")
     assert check_aligned(found) == set(range(80))
-    assert found.manifest["splits"] == {"train": 55, "val": 5, "test": 20}
-    assert found.manifest["split_rule"] == "val carved from train: 10.00% of each class, at least 1, drawn with seed 0"
+    assert found.manifest.splits == {"train": 55, "val": 5, "test": 20}
+    assert found.manifest.split_rule == "val carved from train: 10.00% of each class, at least 1, drawn with seed 0"
     assert found.arrays("test")[0].dtype == kind
     assert torch.equal(found.arrays("test")[0], torch.tensor(TEST.features).to(kind))
     assert found.ids("test")[0] == f"embeddings.p/{test}/0"
-    assert found.manifest["imported"]["columns"][f"{tmp_path / 'embeddings.p'}: train"] == {
+    assert found.manifest.imported.columns[f"{tmp_path / 'embeddings.p'}: train"] == {
         "features": f"{prefix}train_embeddings",
         "labels": f"{prefix}train_labels",
     }
@@ -184,8 +184,8 @@ def test_a_feature_set_opens_with_datasets_and_imports_again_as_itself(tmp_path)
     first = import_features([tmp_path / "a.p"], out=tmp_path / "first")
     again = import_features([first.path], out=tmp_path / "again")
     assert datasets.load_from_disk(str(first.path))["val"]["id"][:] == first.ids("val") == again.ids("val")
-    assert again.manifest["request"]["features"] == first.manifest["request"]["features"]
-    assert again.manifest["split_rule"] == "the source's own train, val and test"
+    assert again.manifest.request.features == first.manifest.request.features
+    assert again.manifest.split_rule == "the source's own train, val and test"
 
 
 def test_a_file_is_loaded_without_a_folder(tmp_path):
@@ -204,7 +204,7 @@ def test_arrays_and_tensors(tmp_path):
     by_split = {"train": TRAIN.features, "test": torch.tensor(TEST.features)}
     kept = FeatureSet.from_arrays(by_split, {"train": TRAIN.labels, "test": torch.tensor(TEST.labels)})
     assert check_aligned(kept) == set(range(80))
-    assert kept.manifest["splits"] == {"train": 55, "val": 5, "test": 20}
+    assert kept.manifest.splits == {"train": 55, "val": 5, "test": 20}
 
 
 def test_class_names_that_labels_count_from_zero(tmp_path):
@@ -236,7 +236,7 @@ def test_groups_and_ids_from_columns(tmp_path):
     assert check_aligned(found) == set(range(120))
     groups = [{faces[int(name)] for name in found.ids(split)} for split in found.splits]
     assert sum(map(len, groups)) == len(set.union(*groups)) == 7
-    assert "10.00% of the groups" in found.manifest["split_rule"]
+    assert "10.00% of the groups" in found.manifest.split_rule
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -254,7 +254,7 @@ def test_either_byte_order(tmp_path, monkeypatch, order, kind):
     found = [import_features("a.npy", out="npy"), import_features("a.npz", out="npz"), FeatureSet.from_arrays(x, y)]
     expected = FeatureSet.from_arrays(TRAIN.features.astype(kind), TRAIN.labels)
     for one in found:
-        assert one.manifest["dtype"] == expected.manifest["dtype"] == ("float16" if kind == "f2" else "float32")
+        assert one.manifest.dtype == expected.manifest.dtype == ("float16" if kind == "f2" else "float32")
         assert check_aligned(one, own_ids=one is found[1]) == set(range(60))
         for split in one.splits:
             assert torch.equal(one.arrays(split)[0], expected.arrays(split)[0])

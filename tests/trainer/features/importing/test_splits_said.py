@@ -40,7 +40,7 @@ def test_folders_that_are_named_one_by_one(names, tmp_path, monkeypatch):
     found = import_features([f"tv/{name}" for name in names], out="set")
     assert numbers(found, "test") == list(range(90, 120))
     assert check_aligned(found) == set(range(120))
-    assert found.manifest["splits"] == import_features("tv", out="whole").manifest["splits"]
+    assert found.manifest.splits == import_features("tv", out="whole").manifest.splits
 
 
 def test_a_folder_of_two_splits_is_not_one(tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_folders_of_datasets_that_are_named_one_by_one(tmp_path):
 def test_a_word_in_the_name_of_the_only_folder_is_no_split(tmp_path):
     write_folder(tmp_path / "test of clip", ROWS)
     found = import_features(tmp_path / "test of clip", out=tmp_path / "set")
-    assert found.manifest["split_rule"].startswith("val and test carved from train")
+    assert found.manifest.split_rule.startswith("val and test carved from train")
     (tmp_path / "test of clip").rename(tmp_path / "test")
     with pytest.raises(InputError, match="no train split, found test; add one: give train=FILE"):
         import_features(tmp_path / "test", out=tmp_path / "other")
@@ -112,8 +112,8 @@ def test_a_column_of_splits(write, tmp_path, monkeypatch):
     for split, own in (("train", "train"), ("val", "validation"), ("test", "test")):
         assert numbers(found, split) == np.flatnonzero(own == SAID).tolist()
     check_aligned(found)
-    (name,) = {columns["splits"] for columns in found.manifest["imported"]["columns"].values()}
-    assert found.manifest["split_rule"] == f"split by column {name!r}; the source's own train, val and test"
+    (name,) = {columns["splits"] for columns in found.manifest.imported.columns.values()}
+    assert found.manifest.split_rule == f"split by column {name!r}; the source's own train, val and test"
     assert FeatureSet.load("set").splits == ["train", "val", "test"]
 
 
@@ -127,7 +127,7 @@ def test_splits_that_the_column_lacks_are_carved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = import_features(write_npz(np.where(SAID == "test", "test", "train")), out="set")
     assert numbers(found, "test") == np.flatnonzero(SAID == "test").tolist()
-    assert found.manifest["split_rule"].startswith("split by column 'split'; val carved from train: 10.00% of each")
+    assert found.manifest.split_rule.startswith("split by column 'split'; val carved from train: 10.00% of each")
     made = CliRunner().invoke(app, ["import", "a.npz", "--out", "shown"])
     assert "split by column 'split'; val carved" in made.output.replace("\n", " ")
 
@@ -140,8 +140,8 @@ def test_a_column_of_other_values_is_refused_and_a_person_wins_over_it(tmp_path,
     ):
         import_features(file, out="set")
     found = import_features(f"train={file}", out="set")
-    assert found.manifest["split_rule"].startswith("val and test carved from train")
-    assert found.manifest["imported"]["not_read"] == ["split"]
+    assert found.manifest.split_rule.startswith("val and test carved from train")
+    assert found.manifest.imported.not_read == ["split"]
     assert import_features(file, out="other", label_column="split").class_names == ["holdout", "train", "validation"]
 
 
@@ -199,8 +199,10 @@ def test_val_keys_of_the_papers_files_are_the_test_split_and_that_is_said(names,
     torch.save({key: torch.tensor(value) for key, value in halves.items()}, "a.p")
     made = CliRunner().invoke(app, ["import", "a.p", "--out", "set"])
     assert numbers(FeatureSet.load("set"), splits) == list(range(90, 120))
-    note = "note: a.p: val_embeddings and val_labels are the test split, as in the files of Petersen et al.; were they"
-    assert (note in made.output) == (splits == "test")
+    warning = (
+        "warning (val-as-test): a.p: val_embeddings and val_labels are the test split, as in the files of Petersen"
+    )
+    assert (warning in made.output) == (splits == "test")
     assert f"read: features train{x}, val{x}; labels train{y}, val{y}" in made.output
 
 

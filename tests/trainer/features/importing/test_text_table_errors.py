@@ -140,17 +140,17 @@ def test_rows_that_are_equal_are_told(tmp_path):
     torn = [row[:-1] + str((int(row[-1]) + 1) % 3) for row in ROWS[10:13]]
     path.write_text("\n".join([HEADING, *ROWS, *ROWS[:5], *torn]) + "\n")
     made = import_features(path, out=tmp_path / "set")
-    [note] = made.manifest["imported"]["equal_rows"]
-    assert note.startswith("16 rows are equal to another row, ")
-    assert "6 of them to a row of another class" in note
-    assert note.endswith("see `headsmith inspect`")
+    [warning] = made.manifest.warnings
+    assert str(warning).startswith("copies: 16 rows are equal to another row, ")
+    assert "6 of them to a row of another class" in warning.message
+    assert warning.message.endswith("see `headsmith inspect`")
     assert inspect_features(made).problems
 
 
 def test_rows_that_differ_and_rows_of_zeros_are_no_copies(tmp_path):
     features = np.random.default_rng(0).normal(size=(60, 3))
     features[:3] = 0
-    assert FeatureSet.from_arrays(features, np.arange(60) % 3).manifest["imported"]["equal_rows"] == []
+    assert FeatureSet.from_arrays(features, np.arange(60) % 3).manifest.warnings == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def frame(prefix="f"):
 
 def check(found):
     """Every row is where its first feature says, with its own label."""
-    assert sum(found.manifest["splits"].values()) == 40
+    assert sum(found.manifest.splits.values()) == 40
     for split in found.splits:
         features, labels = found.arrays(split)
         rows = features[:, 0].long().numpy()
@@ -48,7 +48,7 @@ def test_columns_that_are_only_numbered():
     frame("").to_csv("x.tsv", sep="\t", index=False)
     found = import_features("x.tsv", out="out")
     check(found)
-    assert found.manifest["imported"]["columns"]["x.tsv"] == {"features": "*", "labels": "label"}
+    assert found.manifest.imported.columns["x.tsv"] == {"features": "*", "labels": "label"}
 
 
 def test_text_stays_as_it_is_written():

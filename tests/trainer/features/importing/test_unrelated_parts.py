@@ -40,7 +40,7 @@ def test_other_parts_of_a_torch_file_are_listed(meta, names, said, named):
     torch.save({"features": FEATURES, said: LABELS, "meta": meta, "epoch": 3}, "f.pt")
     found = import_features("f.pt", out="set", **named)
     assert check_aligned(found) == set(range(60))
-    assert found.manifest["imported"]["not_read"] == names
+    assert found.manifest.imported.not_read == names
 
 
 def test_samples_some_of_which_have_more():
@@ -51,7 +51,7 @@ def test_samples_some_of_which_have_more():
     torch.save(samples, "f.pt")
     found = import_features("f.pt", out="set")
     assert check_aligned(found) == set(range(60))
-    assert found.manifest["imported"]["not_read"] == ["boxes", "caption"]
+    assert found.manifest.imported.not_read == ["boxes", "caption"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_objects_beside_the_arrays_of_an_archive(other):
     np.savez("f.npz", x=ROWS.features, y=ROWS.labels, other=other)
     found = import_features("f.npz", out="set")
     assert check_aligned(found) == set(range(60))
-    assert found.manifest["imported"]["not_read"] == ["other"]
+    assert found.manifest.imported.not_read == ["other"]
 
 
 @pytest.mark.parametrize(

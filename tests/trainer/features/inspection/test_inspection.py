@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import InputError
+from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet, inspect_features
 from headsmith.trainer.features.columns import read_columns
 
@@ -72,10 +73,10 @@ def test_what_load_refuses_is_told_with_its_rows(tmp_path):
     assert (found.splits["train"].nan.count, found.splits["train"].nan.rows) == (2, [3, 8])
     assert found.splits["val"].infinite.ids == [features.ids("val")[5]]
     assert (found.splits["test"].unlabelled.rows, found.splits["val"].nan.count) == ([1], 0)
-    name = features.ids("train")[3]
-    assert any(text.startswith(f"train: 2 rows have NaN features: row 3 ({name}), row 8") for text in found.problems)
-    assert any("test: 1 rows have no label among the classes: row 1" in text for text in found.problems)
-    assert any(text.startswith("test: ids and labels are not those that were written") for text in found.problems)
+    name, problems = features.ids("train")[3], list(map(str, found.problems))
+    assert any(text.startswith(f"nan: train: 2 rows have NaN features: row 3 ({name}), row 8") for text in problems)
+    assert any("unlabelled: test: 1 rows have no label among the classes: row 1" in text for text in problems)
+    assert any(text.startswith("damaged: test: ids and labels are not those that were written") for text in problems)
     result = runner.invoke(app, ["inspect", str(features.path), "--json"])
     assert result.exit_code == 1
     assert json.loads(result.output)["splits"]["train"]["nan"] == {
@@ -96,9 +97,11 @@ def test_zero_and_repeated_rows(tmp_path):
     report = found.splits["train"]
     assert (report.zero.rows, report.duplicates.rows) == ([4, 6], [12])
     assert found.problems == []
-    assert any(text.startswith("train: 2 rows (0.14%) are zero throughout: row 4") for text in found.warnings)
+    assert any(
+        str(one).startswith("zero-rows: train: 2 rows (0.14%) are zero throughout: row 4") for one in found.warnings
+    )
     shown = runner.invoke(app, ["inspect", str(tmp_path / "set")]).output
-    assert "nothing that would spoil a training, but 2 notes above" in shown
+    assert "nothing that would spoil a training, but 2 warnings above" in shown
 
 
 @pytest.mark.parametrize("kind", ["imported", "extracted"])
@@ -118,7 +121,7 @@ def test_a_damaged_file_is_told(tmp_path, request, kind):
         "test": True,
     }
     [problem] = found.problems
-    assert problem.startswith("val: features are not those that were written")
+    assert problem.message.startswith("val: features are not those that were written")
     assert runner.invoke(app, ["inspect", str(path)]).exit_code == 1
 
 
@@ -134,10 +137,9 @@ def test_absurd_magnitudes(tmp_path):
     assert found.splits["train"].absurd.rows == [7, 9]
     assert found.splits["train"].norm[2] == pytest.approx(1e30)  # whose square no float32 holds
     names = [features.ids("train")[row] for row in (7, 9)]
-    expected = (
-        f"train: 2 rows have features over 1,000,000 times the usual ones: row 7 ({names[0]}), row 9 ({names[1]})"
-    )
-    assert expected in found.problems
+    rows = f"row 7 ({names[0]}), row 9 ({names[1]})"
+    expected = f"outliers: train: 2 rows have features over 1,000,000 times the usual ones: {rows}"
+    assert expected in map(str, found.problems)
 
 
 def test_leaks(tmp_path):
@@ -151,9 +153,9 @@ def test_leaks(tmp_path):
     found = inspect_features(FeatureSet.from_arrays(rows, labels, ids=ids, out=tmp_path / "set").path)
     assert (found.leaked_ids.count, found.leaked_ids.ids) == (1, ["train29"])
     assert {split: leak.rows for split, leak in found.leaked_rows.items()} == {"test": [7, 9]}
-    assert "1 ids stand in more than one split: train29" in found.problems
-    expected = "test: 2 rows (6.67%) are equal to rows of an earlier split: row 7 (test7), row 9 (test9)"
-    assert expected in found.problems
+    assert "shared-ids: 1 ids stand in more than one split: train29" in map(str, found.problems)
+    expected = "leak: test: 2 rows (6.67%) are equal to rows of an earlier split: row 7 (test7), row 9 (test9)"
+    assert expected in map(str, found.problems)
 
 
 def test_labels_of_other_rows_are_a_problem(tmp_path):
@@ -199,21 +201,21 @@ def test_labels_of_other_rows_in_test_alone_are_a_problem_of_test(rows):
     assert peer["test"] < 0.25 < 0.9 < peer["val"]
     assert found.neighbours == near["val"]
     [problem] = found.problems
-    assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than guessing" in problem
-    assert f"but that of {peer['val']:.1%} of {near['val'].n} val rows: are these the labels" in problem
+    assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than guessing" in problem.message
+    assert f"but that of {peer['val']:.1%} of {near['val'].n} val rows: are these the labels" in problem.message
     with pytest.warns(UserWarning, match="zero standard deviation"):
         means = accuracies(make_pipeline(StandardScaler(), NearestCentroid()), features)
     assert near["test"].means == pytest.approx(means["test"])
 
 
-def test_features_of_another_order_in_test_are_noted():
+def test_features_of_another_order_in_test_are_warned_of():
     features = with_test(lambda x, y: (x[:, ::-1], y))  # digits that are turned round: some are digits still
     found = inspect_features(features)
     peer = accuracies(KNeighborsClassifier(5, metric="cosine", weights="distance"), features)
     assert found.problems == []
-    [note] = found.warnings
-    assert f"class of {peer['test']:.1%} of " in note
-    assert f"test rows, but that of {peer['val']:.1%} of " in note
+    [warning] = found.warnings
+    assert f"class of {peer['test']:.1%} of " in warning.message
+    assert f"test rows, but that of {peer['val']:.1%} of " in warning.message
     assert found.splits["test"].neighbours.below == "val"
 
 
@@ -225,7 +227,7 @@ def test_another_scale_in_test_is_a_problem(times, told):
     assert [found.splits[split].typical_norm for split in ("train", "test")] == pytest.approx(
         [norms[0], norms[1] * times], rel=0.05
     )
-    assert [text.startswith("test: the median norm is") for text in found.problems] == [True] * told
+    assert [str(one).startswith("scale: test: the median norm is") for one in found.problems] == [True] * told
 
 
 def in_a_mixture(rng):
@@ -269,16 +271,16 @@ def of_the_same_row(rng):
 def test_hard_and_small_sets_are_no_problem(rows, seed):
     features, labels = rows(np.random.default_rng(seed))
     found = inspect_features(FeatureSet.from_arrays(features, labels, held_out_share=0.2, seed=seed))
-    assert not any(found.splits[split].neighbours.doubtful for split in ("val", "test"))
-    assert not any("guessing" in text for text in found.problems)
-    assert not any("nearest training rows" in text for text in found.warnings)
+    assert not any(found.splits[split].neighbours.at_chance for split in ("val", "test"))
+    assert not any(one.code == "chance" for one in found.problems)
+    assert not any("nearest training rows" in one.message for one in found.warnings)
 
 
 def test_classes_without_rows(tmp_path):
     features = digits(tmp_path / "set", class_names=[f"digit {number}" for number in range(12)])
     found = inspect_features(features.path)
     assert found.empty_classes == ["digit 10", "digit 11"]
-    assert "2 classes have no row: digit 10, digit 11" in found.warnings
+    assert CodedWarning("empty-classes", "2 classes have no row: digit 10, digit 11") in found.warnings
 
 
 @pytest.mark.parametrize(("rows", "status"), [(2, 0), (20, 1)])

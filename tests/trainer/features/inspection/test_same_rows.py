@@ -58,7 +58,7 @@ def test_rows_that_differ_by_rounding_are_found_within_and_across_splits():
         "val": 0,
         "test": 0,
     }
-    assert sum("are equal to rows of an earlier split" in text for text in found.problems) == 2
+    assert sum("are equal to rows of an earlier split" in one.message for one in found.problems) == 2
 
 
 @settings(max_examples=25, deadline=None)
