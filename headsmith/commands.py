@@ -1,6 +1,5 @@
 """How the command line ends: a user's mistake is one line and a status, never a traceback."""
 
-import errno
 import re
 import signal
 import threading
@@ -15,16 +14,11 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from .core.errors import HeadsmithError, near
+from .core.full_disk import full_disk_message, is_full_disk
 from .core.printable import printable
 from .core.terminal import Terminal, first_process
 from .flags import flags_of, with_flags
 
-_MAKE_ROOM = "make room and run the same command again"
-_ADVICE = {
-    errno.ENOSPC: _MAKE_ROOM,
-    errno.EDQUOT: _MAKE_ROOM,
-    errno.EFBIG: "the limit on the size of a file was reached: raise it (ulimit -f), or use another file system",
-}
 # What is said of values that are not what an option takes, by pydantic's name of the error.
 _EXPECTED = {
     "int_parsing": "a whole number",
@@ -170,9 +164,10 @@ def _line(error: Exception) -> str:
             f"{type(error).__name__}: {text}; an input that was not expected, or a fault of headsmith: "
             "`headsmith --debug COMMAND` shows where"
         )
+    if is_full_disk(error):
+        return full_disk_message(error)
     where = f"{error.filename}: " if error.filename else ""
-    advice = _ADVICE.get(error.errno or 0, "check the path and its permissions")
-    return f"{where}{error.strerror or error}; {advice}"
+    return f"{where}{error.strerror or error}; check the path and its permissions"
 
 
 def _say(message: str) -> None:

@@ -1,6 +1,5 @@
 """Files and folders that are there whole or not at all."""
 
-import errno
 import hashlib
 import json
 import os
@@ -11,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .full_disk import is_full_disk
 from .json_text import parse_json
 from .leftovers import temporary, tidy
-
-# A full disk, a quota, a limit on the size of files.
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -179,7 +175,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if is_full_disk(error):
             error.filename = error.filename or str(path)
         raise
 

@@ -215,7 +215,7 @@ def test_a_manifest_that_was_edited_is_refused_and_inspect_says_why(original, tm
     assert "\n" not in str(error.value)
     problems = inspect_features(folder).problems
     assert any(str(problem).startswith(f"edited: manifest.json: {field}: ") for problem in problems)
-    assert not any("features are not those" in problem for problem in problems)
+    assert not any("features are not those" in problem.message for problem in problems)
 
 
 def test_weights_of_another_backbone_are_refused(copy):

@@ -1,6 +1,5 @@
 """Features of all images of a data set under a frozen backbone, computed once."""
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from ....core.cpus import usable_cpus
 from ....core.distributed import Processes
 from ....core.errors import InputError, keeping
 from ....core.files import read_json
+from ....core.full_disk import full_disk_message, is_full_disk
 from ....core.progress import stage
 from ....models.backbone import load_backbone
 from ....models.backbone_record import BackboneRecord
@@ -30,7 +30,6 @@ from .views import Views
 from .workers import Member, join, partial_of
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
-_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @typed
@@ -194,9 +193,7 @@ def _full_disk_explained(partial: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if not is_full_disk(error):
             raise
-        raise InputError(
-            f"{partial}: the disk is full ({error.strerror}); the finished parts are kept: make room and run the same "
-            "command again"
-        ) from error
+        error.filename = str(partial)
+        raise InputError(full_disk_message(error, "the finished parts are kept")) from error

@@ -4,13 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from ....core.printable import printable
 from ....core.warnings import CodedWarning
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
-from ..images.samples import Sample, drawn, listed, rank, share_of
+from ..images.samples import HELD_OUT_SHARE, Sample, drawn, listed, rank
+from ..images.stratified_split import held_out_counts
 
 Moved = dict[str, str]
 
@@ -97,7 +99,8 @@ def _filled(images: ImageSet, tables: Mapping[str, pa.Table], unreadable: Sequen
     filled: Moved = {}
     for label in sorted({label for label, _ in lost}):
         by_split = places[label]
-        wanted = share_of(sum(map(len, by_split.values())), len(images.carved))
+        pictures = np.array(sum(map(len, by_split.values())))
+        wanted = int(held_out_counts(pictures, len(images.carved), HELD_OUT_SHARE))
         waiting = sorted(by_split["train"], key=lambda names: rank(names[0]))
         for split in reversed(images.carved):
             count = min(lost[label, split], wanted - len(by_split[split]), len(waiting) - 1)

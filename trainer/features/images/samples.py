@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ....core.errors import InputError
+from .stratified_split import stratified_split
 
 SPLITS = ("train", "val", "test")
 SEED = 0
@@ -116,17 +119,15 @@ def drawn(training: Sequence[Sample], missing: Sequence[str], same: Mapping[str,
     for sample in sorted(training, key=lambda sample: rank(sample.id)):
         shared = same.get(sample.id)
         units[shared, "" if shared else sample.id].append(sample)
-    groups: dict[int, list[list[Sample]]] = defaultdict(list)
-    for unit in units.values():
-        if len({sample.label for sample in unit}) == 1:
-            groups[unit[0].label].append(unit)
-    moved: dict[str, str] = {}
-    for group in groups.values():
-        held_out = share_of(len(group), len(missing))
-        for place, split in enumerate(reversed(missing)):
-            chosen = group[place * held_out : (place + 1) * held_out]
-            moved |= {sample.id: split for unit in chosen for sample in unit}
-    return moved
+    of_one_class = [unit for unit in units.values() if len({sample.label for sample in unit}) == 1]
+    labels = np.array([unit[0].label for unit in of_one_class], np.int64)
+    places, _ = stratified_split(labels, np.arange(len(labels)), len(missing), HELD_OUT_SHARE)
+    return {
+        sample.id: missing[-1 - place]
+        for unit, place in zip(of_one_class, places.tolist(), strict=True)
+        if place >= 0
+        for sample in unit
+    }
 
 
 def move(samples: Sequence[Sample], moved: Mapping[str, str]) -> list[Sample]:
@@ -138,11 +139,6 @@ def move(samples: Sequence[Sample], moved: Mapping[str, str]) -> list[Sample]:
     """
     divided = [replace(sample, split=moved.get(sample.id, sample.split)) for sample in samples]
     return sorted(divided, key=lambda sample: SPLITS.index(sample.split))
-
-
-def share_of(count: int, splits: int) -> int:
-    """How many of a class' pictures go into each of the splits that are carved; none where they are too few."""
-    return max(1, round(HELD_OUT_SHARE * count)) if count > splits else 0
 
 
 def rank(name: str) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 from ....core.errors import InputError
 from ....core.warnings import CodedWarning
 from .samples import SPLITS, listed
+from .stratified_split import stratified_split
 
 Array = np.ndarray[Any, Any]
 
@@ -56,10 +57,11 @@ def divide(
         return Division(given, "the source's own train, val and test", _seen(given, labels, class_names))
     units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
     strata = _strata(units, labels[rows])
-    drawn, small = _draw(strata, len(missing), share, seed)
+    order = np.random.default_rng(seed).permutation(len(strata))
+    drawn, small = stratified_split(strata, order, len(missing), share)
     if (strata < 0).any() and (drawn < 0).all():
         strata = np.full_like(strata, -1)
-        drawn, small = _draw(strata, len(missing), share, seed)
+        drawn, small = stratified_split(strata, order, len(missing), share)
         if small.size:
             raise InputError(
                 f"{len(strata)} different ids or groups in {len(rows)} training rows, too few to carve "
@@ -101,20 +103,6 @@ def _strata(units: Array, labels: Array) -> Array:
     strata[units] = labels
     strata[units[strata[units] != labels]] = -1
     return strata
-
-
-def _draw(strata: Array, missing: int, share: float, seed: int) -> tuple[Array, Array]:
-    """For every unit the missing split that it goes to, or -1; and the strata that are too small."""
-    shuffled = np.random.default_rng(seed).permutation(len(strata))
-    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    found, first, counts = np.unique(strata[order], return_index=True, return_counts=True)
-    held_out = np.maximum(1, np.rint(share * counts).astype(np.int64))
-    held_out[counts <= missing * held_out] = 0
-    rank = np.arange(len(order)) - np.repeat(first, counts)
-    place = rank // np.maximum(1, np.repeat(held_out, counts))
-    drawn = np.empty(len(strata), np.int64)
-    drawn[order] = np.where((np.repeat(held_out, counts) > 0) & (place < missing), place, -1)
-    return drawn, found[held_out == 0]
 
 
 def _seen(splits: Array, labels: Array, class_names: Sequence[str]) -> list[CodedWarning]:

@@ -122,7 +122,9 @@ def test_a_full_disk_keeps_what_is_finished(folder, unbroken, tiny_backbone, tmp
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match=r"set.partial: the disk is full .* make room and run the same command"):
+        with pytest.raises(
+            InputError, match=r"set.partial: No space left on device; the finished parts are kept; make room and run"
+        ):
             run(folder, tmp_path / "set", tiny_backbone)
     left = sorted(path.name for path in (tmp_path / "set.partial").iterdir())
     assert left == ["request.json", "train-000000.arrow", "train-000001.arrow"]
@@ -136,7 +138,7 @@ def test_a_full_disk_at_the_very_end(folder, unbroken, tiny_backbone, tmp_path, 
 
     with monkeypatch.context() as patch:
         patch.setattr(extraction, "assemble", full)
-        with pytest.raises(InputError, match="the disk is full"):
+        with pytest.raises(InputError, match="No space left on device; the finished parts are kept"):
             run(folder, tmp_path / "set", tiny_backbone)
     assert not (tmp_path / "set").exists()
     assert_same(run(folder, tmp_path / "set", tiny_backbone), unbroken)

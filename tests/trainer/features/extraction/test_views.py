@@ -101,7 +101,7 @@ def test_views_are_recorded(ten, plain):
     assert "view" not in datasets.load_from_disk(str(plain.path))["train"].column_names
     assert FeatureSet.load(ten.path).fingerprint == ten.fingerprint != plain.fingerprint
     statistics = ten.manifest.statistics
-    assert statistics["images_per_second"] == pytest.approx(14 / statistics["seconds"], rel=0.1)
+    assert statistics.images_per_second == pytest.approx(14 / statistics.seconds, rel=0.1)
 
 
 def test_repeated_ids_are_no_leak(ten):

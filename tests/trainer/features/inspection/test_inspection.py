@@ -84,7 +84,7 @@ def test_what_load_refuses_is_told_with_its_rows(tmp_path):
         "rows": [3, 8],
         "ids": [features.ids("train")[3], features.ids("train")[8]],
     }
-    assert "problem: train: 2 rows have NaN" in runner.invoke(app, ["inspect", str(features.path)]).output
+    assert "problem (nan): train: 2 rows have NaN" in runner.invoke(app, ["inspect", str(features.path)]).output
 
 
 def test_zero_and_repeated_rows(tmp_path):
@@ -173,7 +173,7 @@ def test_labels_of_other_rows_are_a_problem(tmp_path):
     result = runner.invoke(app, ["inspect", str(features.path)])
     assert result.exit_code == 1
     numbers = f"{named.mean():.1%} of {len(labels)} val rows, no better than guessing ({near.chance:.1%}, p = {p:.2g})"
-    assert f"problem: the 5 nearest training rows name the class of {numbers}" in result.output
+    assert f"problem (chance): the 5 nearest training rows name the class of {numbers}" in result.output
     assert f"class means ({means:.1%}): are these the labels of these rows?" in result.output
 
 
@@ -293,8 +293,9 @@ def test_classes_that_no_head_can_answer(tmp_path, rows, status):
     text = f"val: {rows} rows ({rows / 300:.2%}) are of classes without a training row, which no head can answer: 3"
     result = runner.invoke(app, ["inspect", str(path)])
     assert result.exit_code == status
-    assert f"{'problem' if status else 'note'}: {text}" in result.output
-    assert result.output.count("without a training row") == 1  # though the import has noted it too
+    kind = "problem" if status else "warning"
+    assert f"{kind} (unanswerable): {text}" in result.output
+    assert result.output.count("without a training row") == 1  # though the import has warned of it too
     assert ("nothing that would spoil a training" in result.output) == (not status)
 
 
