@@ -122,7 +122,7 @@ def test_classes_with_one_or_two_training_rows_are_named(tmp_path):
     run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=0.1, device="cpu")
     few = "2 of 6 classes have one or two training rows: dog (1), eel (2)"
     assert CodedWarning("few-rows", few) in run.record.warnings
-    assert few in inspect_features(rows).warnings
+    assert CodedWarning("few-rows", few) in inspect_features(rows).warnings
 
 
 def test_ids_in_two_splits_are_warned_of(digits, tmp_path):

@@ -152,16 +152,17 @@ def read_manifest(path: Path) -> FeatureSetManifest:
 
 def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
     """The values of any version as this one writes them: warnings were sentences, and of equal rows stood elsewhere."""
-    imported, warnings = values.get("imported"), values.get("warnings", [])
-    new = values | {"backbone": upgraded_backbone(values.get("backbone"))} if "backbone" in values else dict(values)
-    if isinstance(imported, dict) and isinstance(imported.get("equal_rows"), list) and isinstance(warnings, list):
-        warnings = warnings + imported["equal_rows"]
+    new, warnings = {"warnings": []} | values, list[Any]()
+    if "backbone" in values:
+        new["backbone"] = upgraded_backbone(values["backbone"])
+    if isinstance(imported := values.get("imported"), dict):
         new["imported"] = {name: value for name, value in imported.items() if name != "equal_rows"}
-    if isinstance(warnings, list):
-        warnings = of_texts(_coded(one) if isinstance(one, str) else one for one in warnings)
-    return new | {"warnings": warnings}
+        warnings = imported.get("equal_rows", [])
+    if isinstance(new["warnings"], list) and isinstance(warnings, list):
+        new["warnings"] = of_texts(_coded(one) for one in [*new["warnings"], *warnings])
+    return new
 
 
-def _coded(text: str) -> Any:
-    code = next((code for part, code in _OLD.items() if part in text), None)
-    return text if code is None else {"code": code, "message": text}
+def _coded(warning: Any) -> Any:
+    code = next((code for part, code in _OLD.items() if part in warning), None) if isinstance(warning, str) else None
+    return warning if code is None else {"code": code, "message": warning}

@@ -162,7 +162,7 @@ def test_a_gate_whose_holder_says_nothing(options, alone, tmp_path, monkeypatch)
 
 def test_time_is_counted_once_where_several_work_at_once():
     def shard(began, seconds):
-        return shards.ShardRows(None, [], began, seconds)
+        return shards.ShardRecord(1, [], began, seconds, "request")
 
     assert elapsed([shard(100, 10)]) == 10
     assert elapsed([shard(100, 10), shard(105, 10), shard(101, 2)]) == 15  # two at once, one inside of another
