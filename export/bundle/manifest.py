@@ -13,8 +13,8 @@ from ...metrics.proportions import Share
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
 from ...models.preprocessing import Preprocessing, upgraded_recipe
 from ...models.runtime_settings import RuntimeSettings
+from ...trainer.features.images.samples import Unreadable
 from ...trainer.run_record import RunResults
-from ..held_out import Unreadable
 from ..origin import FeaturesOrigin
 from ..parity.report import ParityReport
 
