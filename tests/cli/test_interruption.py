@@ -61,7 +61,7 @@ def test_extract_keeps_batches_that_are_less_than_a_part(extraction, tmp_path, n
     for split in expected.splits:
         assert found.ids(split) == expected.ids(split)
         assert found.arrays(split)[0].allclose(expected.arrays(split)[0], atol=1e-2, rtol=1e-2)
-    assert found.manifest["pictures_sha256"] == expected.manifest["pictures_sha256"]
+    assert found.manifest.pictures_sha256 == expected.manifest.pictures_sha256
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 

@@ -65,7 +65,7 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
         columns |= {f"{split}_x": rows.numpy(), f"{split}_y": np.array(known.class_names)[labels.numpy()]}
     np.savez(tmp_path / "bare.npz", **columns)
     named = import_features([tmp_path / "bare.npz"], out=tmp_path / "features", **tiny_backbone._asdict())
-    assert named.backbone.feature_dim == 96
+    assert named.manifest.backbone.feature_dim == 96
     again = train(named, out=tmp_path / "run", epochs=60, learning_rate=0.05, patience=60, device="cpu")
     with pytest.raises(InputError, match="imported, so their images are not known; name held-out images with `data`"):
         export_classifier(again, out=tmp_path / "bundle")
