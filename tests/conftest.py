@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from filelock import FileLock
 from hub_server import Hub, serve
 from huggingface_hub import constants
 from PIL import Image
+from torch.onnx._internal.exporter._registration import ONNXRegistry
 
 from headsmith.demo.demo import run_demo
 from headsmith.export import Bundle, export_classifier
@@ -29,6 +31,14 @@ class TinyBackbone(NamedTuple):
 def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test in an empty folder, so that what a command writes by default does not litter the checkout."""
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def registry_of_operators() -> Iterator[None]:
+    """One table of torch's ONNX operators for all exports; each would compile the same 500 functions for itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
+        yield
 
 
 @pytest.fixture(scope="session")

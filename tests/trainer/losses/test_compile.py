@@ -91,4 +91,6 @@ def assert_compiles(loss, *arguments, **options):
 
 
 def test_compiled_code():
-    assert_same_when_compiled("inductor", "neuralsort", m=6)
+    """Without the trial programs that ask the C++ compiler which vectors of this CPU it knows."""
+    with torch._inductor.config.patch({"cpp.vec_isa_ok": True}):
+        assert_same_when_compiled("inductor", "neuralsort", m=6)
