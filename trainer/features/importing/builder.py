@@ -22,7 +22,7 @@ from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
 from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
 from ..manifest import FORMAT, MANIFEST, FeatureSetManifest, Imported
 from ..row_checksums import rows_sha256
-from .column_roles import Chosen, Names, choose
+from .column_roles import ColumnRoles, Names, find_roles
 from .feature_copy import Statistics, copy_features
 from .origin import Origin
 from .row_columns import gather
@@ -59,7 +59,7 @@ class FeatureSetBuilder:
             raise InputError(f"--held-out-share: {held_out_share} found, expected a share above 0 and below 0.5")
         if not tables:
             raise InputError(f"{', '.join(files)}: labels without features beside them; name those too")
-        self.chosen = [choose(table, asked) for table in tables]
+        self.chosen = [find_roles(table, asked) for table in tables]
         self.width = _width(self.chosen, backbone)
         found = {one.features.dtype for one in self.chosen}
         self.dtype = dtype or ("float16" if found == {"float16"} else "float32")
@@ -155,7 +155,7 @@ class FeatureSetBuilder:
         )
 
 
-def _width(chosen: Sequence[Chosen], backbone: BackboneRecord | None) -> int:
+def _width(chosen: Sequence[ColumnRoles], backbone: BackboneRecord | None) -> int:
     first = chosen[0]
     for one in chosen:
         if not one.features.shape[0]:

@@ -43,7 +43,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ColumnRoles:
     """The columns of a table that are used.
 
     Attributes:
@@ -77,7 +77,7 @@ class Chosen:
         return [*(column.name for column in self.table.columns if column.name not in used), *self.table.left_out]
 
 
-def choose(table: Table, asked: Names) -> Chosen:
+def find_roles(table: Table, asked: Names) -> ColumnRoles:
     """Find the columns of a table.
 
     Raises:
@@ -100,7 +100,7 @@ def choose(table: Table, asked: Names) -> Chosen:
     ids = _called(table, asked.ids, asked.origin.column("ids")) if asked.ids else ids
     groups = _called(table, asked.groups, asked.origin.column("groups")) if asked.groups else None
     used = splits if splits is not None and says_splits(table, splits, asked.origin) else None
-    chosen = Chosen(table, features, labels, ids, groups, used, asked)
+    chosen = ColumnRoles(table, features, labels, ids, groups, used, asked)
     _check_columns(chosen)
     return chosen
 
@@ -172,7 +172,7 @@ def _is_labels(column: Column) -> bool:
     return column.one_a_row and re.fullmatch(rf"u?int\d+|bool|str|{OBJECTS}", column.dtype) is not None
 
 
-def _check_columns(chosen: Chosen) -> None:
+def _check_columns(chosen: ColumnRoles) -> None:
     where, rows = chosen.table.name, chosen.features.shape[0]
     other = "; or name another column" if chosen.asked.origin is Origin.IMPORT else ""
     others = [column for column in (chosen.labels, chosen.ids, chosen.groups) if column is not None]

@@ -15,7 +15,7 @@ from ..feature_writer import FeatureWriter
 from ..images.samples import SPLITS
 from ..manifest import FeatureStatistics
 from ..row_hashes import equal_rows, row_hashes
-from .column_roles import Chosen
+from .column_roles import ColumnRoles
 from .precision_loss import PrecisionLoss
 from .row_columns import Rows
 from .table import Array, Column
@@ -70,7 +70,7 @@ class Statistics:
 
 
 def copy_features(
-    chosen: Sequence[Chosen], rows: Rows, sinks: Mapping[str, FeatureWriter], dtype: str, *, unusable: bool = False
+    chosen: Sequence[ColumnRoles], rows: Rows, sinks: Mapping[str, FeatureWriter], dtype: str, *, unusable: bool = False
 ) -> Statistics:
     """Copy every row to the sink of its split, in order.
 
@@ -116,14 +116,14 @@ def _parts(block: torch.Tensor, splits: Array) -> Iterator[tuple[str, torch.Tens
         yield SPLITS[code], block if len(here) == len(block) else block.index_select(0, torch.from_numpy(here))
 
 
-def _values(block: Array, chosen: Chosen, first: int) -> torch.Tensor:
+def _values(block: Array, chosen: ColumnRoles, first: int) -> torch.Tensor:
     if block.shape[1] != chosen.features.shape[1]:
         where = f"{chosen.table.name}: {chosen.features.name}"
         raise InputError(f"{where}: has {block.shape[1]} values in row {first}, expected {chosen.features.shape[1]}")
     return torch.from_numpy(np.array(block, order="C"))
 
 
-def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: int, unusable: bool) -> None:
+def _check(values: torch.Tensor, stored: torch.Tensor, chosen: ColumnRoles, first: int, unusable: bool) -> None:
     finite = values.isfinite()
     if not unusable and not finite.all():
         what, remedy = "NaN or infinite features in {rows}", "remove these rows or compute them again"
@@ -140,7 +140,7 @@ def _check(values: torch.Tensor, stored: torch.Tensor, chosen: Chosen, first: in
 
 
 def _refused(
-    values: torch.Tensor, wrong: torch.Tensor, chosen: Chosen, first: int, words: tuple[str, str, str]
+    values: torch.Tensor, wrong: torch.Tensor, chosen: ColumnRoles, first: int, words: tuple[str, str, str]
 ) -> InputError:
     """The error for features that cannot be kept: by line and cell where the file is text, else by row and column.
 

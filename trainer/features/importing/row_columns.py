@@ -14,7 +14,7 @@ from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.spellings import spelt_alike
 from ..images.splitting import divide
-from .column_roles import Chosen
+from .column_roles import ColumnRoles
 from .row_splits import split_codes
 from .table import Array, Column
 
@@ -45,7 +45,7 @@ class Rows:
         return self.ids.filter(pa.array(mask)), self.labels[mask]
 
 
-def gather(chosen: Sequence[Chosen], class_names: list[str] | None, share: float, seed: int) -> Rows:
+def gather(chosen: Sequence[ColumnRoles], class_names: list[str] | None, share: float, seed: int) -> Rows:
     """Read the small columns of every table and divide the rows.
 
     Raises:
@@ -101,7 +101,7 @@ def _overridden(found: Sequence[Labels], class_names: Sequence[str] | None) -> l
     return [CodedWarning("replaced-names", f"{counts}{': ' if renamed else ''}{listed(renamed)}")]
 
 
-def _check_said(chosen: Sequence[Chosen]) -> None:
+def _check_said(chosen: Sequence[ColumnRoles]) -> None:
     silent = [one.table.name for one in chosen if one.table.split is None and one.splits is None]
     if silent and len(silent) < len(chosen):
         raise InputError(
@@ -109,7 +109,7 @@ def _check_said(chosen: Sequence[Chosen]) -> None:
         )
 
 
-def _check_train(given: Array, chosen: Sequence[Chosen]) -> None:
+def _check_train(given: Array, chosen: Sequence[ColumnRoles]) -> None:
     if (given == 0).any():
         return
     found = ", ".join(split for code, split in enumerate(SPLITS) if (given == code).any())
@@ -118,13 +118,13 @@ def _check_train(given: Array, chosen: Sequence[Chosen]) -> None:
     )
 
 
-def _given(chosen: Chosen) -> Array:
+def _given(chosen: ColumnRoles) -> Array:
     if chosen.splits is not None:
         return split_codes(chosen.splits)
     return np.full(chosen.features.shape[0], SPLITS.index(chosen.table.split or "train"), np.int8)
 
 
-def _ids(chosen: Chosen) -> pa.StringArray:
+def _ids(chosen: ColumnRoles) -> pa.StringArray:
     if chosen.ids is None:
         numbers = pa.array(np.arange(chosen.features.shape[0])).cast(pa.string())
         return pc.binary_join_element_wise(pa.scalar(chosen.table.ids), numbers, "/")
@@ -136,7 +136,7 @@ def _ids(chosen: Chosen) -> pa.StringArray:
     return found
 
 
-def _read(chosen: Chosen, column: Column) -> pa.Array:
+def _read(chosen: ColumnRoles, column: Column) -> pa.Array:
     """The values of ids or groups, as text: of whole numbers their digits, also where gaps made floats of them."""
     try:
         values = _as_arrow(column.read())
@@ -166,7 +166,7 @@ def _whole(values: pa.Array) -> pa.Array:
         return values
 
 
-def _groups(chosen: Sequence[Chosen]) -> Array:
+def _groups(chosen: Sequence[ColumnRoles]) -> Array:
     found = [_read(one, one.groups) for one in chosen if one.groups]
     return _codes(pa.concat_arrays(found))
 
@@ -203,7 +203,7 @@ def _repeated_ids(rows: Rows) -> list[CodedWarning]:
     return found
 
 
-def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
+def _check_use(rows: Rows, chosen: Sequence[ColumnRoles]) -> None:
     where = f"{chosen[0].table.name}: {short(chosen[0].labels.name)}"
     trained, asked = np.unique(rows.labels[rows.splits == 0]), chosen[0].asked
     if len(trained) < 2:
@@ -221,7 +221,7 @@ def _check_use(rows: Rows, chosen: Sequence[Chosen]) -> None:
             )
 
 
-def _no_labels(rows: Rows, chosen: Sequence[Chosen]) -> list[CodedWarning]:
+def _no_labels(rows: Rows, chosen: Sequence[ColumnRoles]) -> list[CodedWarning]:
     """A warning of a column that nobody named and that may hold no labels: its values are nearly all different."""
     different = len(np.unique(rows.labels))
     asked = chosen[0].asked
