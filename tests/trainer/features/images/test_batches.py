@@ -2,7 +2,6 @@ import io
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from forked import end, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -123,18 +123,20 @@ def test_what_work_raises_comes_out_at_its_place(way):
         next(results)
 
 
-STUCK = """
-import os
-from headsmith.trainer.features.images.decode_processes import ordered_map
-for pid, _ in ordered_map(lambda item: (os.getpid(), bytes(2**20)), iter(int, 1), 2, ahead=99):
-    print(pid, flush=True)
-"""
+def decode_without_end():
+    for pid, _ in decode_processes.ordered_map(lambda item: (os.getpid(), bytes(2**20)), iter(int, 1), 2, ahead=99):
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
 
 
-def test_processes_end_with_a_parent_that_is_killed():
-    with subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True) as parent:
-        pids = {int(parent.stdout.readline()) for _ in range(60)}
-        parent.kill()
+def test_processes_end_with_a_parent_that_is_killed(tmp_path):
+    parent, printed = start(decode_without_end, printed=tmp_path / "pids.txt"), []
+    while parent.is_alive() and len(printed) < 61:  # the last may be half a line
+        time.sleep(0.01)
+        printed = (tmp_path / "pids.txt").read_text().splitlines() if (tmp_path / "pids.txt").exists() else []
+    parent.kill()
+    assert end(parent) == -signal.SIGKILL
+    pids = {int(pid) for pid in printed[:60]}
     assert len(pids) == 2
     until = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
