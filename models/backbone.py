@@ -32,12 +32,14 @@ class Backbone(nn.Module):
     Attributes:
         preprocessing: The network's own recipe.
         feature_dim: D.
-        parameter_count: How many weights the network has.
+        parameter_count: How many weights its features depend on: without a classifier that is cut off.
         weights_sha256: A hash over every parameter and buffer.
         source: Where it comes from, its own classifier included.
     """
 
     def __init__(self, source: "Source", request: BackboneRequest) -> None:
+        from .sources import count_weights
+
         super().__init__()
         self.source = source
         self.network = source.network.eval().requires_grad_(False)
@@ -46,7 +48,7 @@ class Backbone(nn.Module):
         self.preprocessing = source.preprocessing
         self.request = request
         self.weights_sha256 = source.weights_sha256 or hash_weights(self.network)
-        self.parameter_count = source.parameters or sum(weight.numel() for weight in self.network.parameters())
+        self.parameter_count = count_weights(self.network) if source.parameters is None else source.parameters
         self.probe = self._probe()
         self.feature_dim = self.probe.shape[0]
 
@@ -91,6 +93,11 @@ class Backbone(nn.Module):
             ) from None
         if features.ndim != 2:
             raise InputError(f"{self.request.spec}: features of shape {tuple(features.shape)}, expected (N, D)")
+        if not features.isfinite().all():
+            raise InputError(
+                f"{self.request.spec}: the backbone gives NaN or infinite features for an image of noise; check "
+                "its weights"
+            )
         return features[0]
 
 

@@ -15,6 +15,7 @@ from ..core.errors import InputError
 from ..core.json_text import parse_json
 from ..core.structure import structured
 from .class_names import ClassNames
+from .normalize import Normalize
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.layout import check_pixels, layout_of
 from .onnx_graph.truncation import IMAGES
@@ -157,14 +158,18 @@ def _check_size(images: ir.Value, recipe: Preprocessing, where: str) -> None:
 
 def _check_rows(network: OnnxNetwork, recipe: Preprocessing, feature_dim: int, where: str) -> None:
     """Two images in one batch must have the features that they have alone."""
-    height, width = recipe.crop_size
-    size = (2, 3, height, width) if recipe.layout == "nchw" else (2, height, width, 3)
-    images = torch.from_numpy(np.random.default_rng(0).normal(size=size).astype(np.float32))
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, *recipe.crop_size), dtype=np.uint8)
+    images = Normalize(recipe)(torch.from_numpy(pixels))
     alone = torch.cat([network(images[:1]), network(images[1:])])
     if alone.shape != (2, feature_dim):
         raise InputError(
             f"{where}: features of shape {tuple(alone.shape)} before a layer that takes {feature_dim}; name the last "
             "layer with --layer"
+        )
+    if not alone.isfinite().all():
+        raise InputError(
+            f"{where}: the backbone gives NaN or infinite features for images of noise; check its weights "
+            "and its recipe"
         )
     fixed = f"{where}: its batch is fixed and cannot be freed; export it with a free batch axis"
     try:

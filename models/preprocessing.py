@@ -132,14 +132,18 @@ class Preprocessing:
         return values
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: dict[str, Any], where: str = "preprocessing") -> Self:
         """Read what `to_dict` gave.
+
+        Args:
+            values: The keys with their values.
+            where: What holds them, for errors.
 
         Raises:
             InputError: A key is missing, unknown, or holds a value of another kind.
         """
         advice = "a recipe is never guessed: make the file anew"
-        return structured(upgraded_recipe(values), cls, "preprocessing", advice=advice)
+        return structured(upgraded_recipe(values), cls, where, advice=advice)
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Self:

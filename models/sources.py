@@ -38,7 +38,7 @@ class Source:
         classifier: The network's last layer, or whatever it has in place of one.
         class_names: See `headsmith.models.class_names`, for the outputs of that layer.
         weights_sha256: What identifies a network whose weights are not in its state.
-        parameters: How many weights such a network has.
+        parameters: How many weights the features depend on; ``None`` for all that the network has.
     """
 
     network: nn.Module
@@ -66,7 +66,7 @@ def find_source(spec: str, checkpoint: Path | None, image_size: int | None, *, w
     library, _, name = spec.partition(":")
     if spec == "lite0" or library == "timm":
         source = _lite0(checkpoint, image_size) if spec == "lite0" else _timm(name, checkpoint, image_size)
-        return replace(source, features=_call, tap=LOGITS) if whole else source
+        return replace(source, features=_call, tap=LOGITS, parameters=None) if whole else source
     return _torchvision(name, checkpoint, image_size, whole)
 
 
@@ -111,15 +111,22 @@ def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
 
 def _timm_source(network: Any, image_size: int | None) -> Source:
     asked = {} if image_size is None else {"input_size": (3, image_size, image_size)}
-    config = resolve_data_config(asked, model=network)
+    config, classifier = resolve_data_config(asked, model=network), network.get_classifier()
     return Source(
         network,
         _timm_features,
         "timm forward_head(pre_logits=True)",
         Preprocessing.from_timm(config),
-        network.get_classifier(),
+        classifier,
         partial(imagenet_names, infer_imagenet_subset(network)),
+        parameters=count_weights(network) - count_weights(classifier),
     )
+
+
+def count_weights(modules: nn.Module | tuple[nn.Module, ...]) -> int:
+    """How many weights a module has, or several (some networks have two classifiers)."""
+    together = nn.ModuleList(modules if isinstance(modules, tuple) else (modules,))
+    return sum(weight.numel() for weight in together.parameters())
 
 
 def _timm_features(network: Any, images: Tensor) -> Tensor:

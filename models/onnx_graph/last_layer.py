@@ -12,6 +12,7 @@ POOLS = ("GlobalAveragePool", "AveragePool", "ReduceMean")
 SHAPE_ONLY = ("Flatten", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout", "Cast")
 BEHIND = {"Add": "MatMul", "Relu": "Conv"}  # only there: a bias, and SqueezeNet's activation of the scores
 LISTED, SPARSE = 6, "sparse"
+KNOWN = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")  # onnx's own domains, and onnxruntime's
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ def find_last_layer(model: ir.Model, where: str, name: str | None = None) -> Las
         raise InputError(f"{where}: has sparse weights, so that it cannot be cut; export it with dense ones")
     variable = _variable(model)
     layers = {node_name(node): node for node in model.graph if _is_linear(node, variable)}
+    if not layers:
+        raise InputError(
+            f"{where}: {_foreign(model)}has no Gemm, MatMul or 1x1 Conv with constant weights, before which it could "
+            "be cut; take a classifier that ends with one"
+        )
     if name is not None:
         if name not in layers:
             raise InputError(f"{where}: --layer {name}: no such layer{near(name, layers)}; {_candidates(layers)}")
@@ -160,9 +166,15 @@ def _tail(value: ir.Value) -> Iterator[ir.Node]:
         value = node.outputs[0]
 
 
+def _foreign(model: ir.Model) -> str:
+    """The operators that onnx does not know, in words to go on with."""
+    names = {f"{node.domain}.{node.op_type}": None for node in model.graph if node.domain not in KNOWN}
+    return f"has operators that onnxruntime does not know ({', '.join(list(names)[:LISTED])}), and " if names else ""
+
+
 def _candidates(layers: dict[str, ir.Node]) -> str:
     last = list(layers.items())[-LISTED:]
-    return ", ".join(f"{name} ({_describe(node)})" for name, node in last) or "the file has no such layer at all"
+    return ", ".join(f"{name} ({_describe(node)})" for name, node in last)
 
 
 def _describe(node: ir.Node) -> str:

@@ -212,4 +212,4 @@ def test_info_of_other_formats(tiny_bundle):
 
 def test_info_says_why_no_last_layer_is_found(onnx_file):
     path = onnx_file("(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")
-    assert "the file has no such layer at all" in file_info(path).graph.last_layer.not_found
+    assert "has no Gemm, MatMul or 1x1 Conv with constant weights" in file_info(path).graph.last_layer.not_found

@@ -223,3 +223,22 @@ def test_a_spec_of_no_library_is_refused_before_one_is_imported(spec, hint, monk
     with pytest.raises(InputError) as excinfo:
         load_backbone(spec)
     assert str(excinfo.value).endswith(f"expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE{hint}")
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_vit", "deit_tiny_distilled_patch16_224"])
+def test_a_classifier_that_is_cut_off_does_not_count(weights, name):
+    """timm's own way to have none; the last of these has two."""
+    path, network = weights(name)
+    without = sum(weight.numel() for weight in timm.create_model(name, num_classes=0).parameters())
+    assert load_backbone(f"timm:{name}", checkpoint=path).parameter_count == without
+    whole = load_backbone(f"timm:{name}", checkpoint=path, whole=True).parameter_count
+    assert whole == sum(weight.numel() for weight in network.parameters()) > without
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_network_of_nan_is_refused(weights, value):
+    path, network = weights()
+    network.conv1[0].weight.data[0] = value
+    torch.save(network.state_dict(), path)
+    with pytest.raises(InputError, match=r"timm:test_resnet: the backbone gives NaN or infinite features for"):
+        load_backbone("timm:test_resnet", checkpoint=path)

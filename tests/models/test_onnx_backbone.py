@@ -328,3 +328,18 @@ def test_a_whole_recipe_file_is_the_recipe(tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text(str(recipe.to_dict()).replace("True", "true"))
     assert read_recipe(path, None) == recipe
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_of_nan_are_told_as_such(value, zoo, onnx_file, recipe_file):
+    """No row of NaN is equal to itself, beside another one or not."""
+    weights = {name: onnx.numpy_helper.to_array(one).copy() for name, one in weights_of(zoo).items()}
+    weights["k"][:] = value
+    with pytest.raises(InputError, match=r"zoo\.onnx: the backbone gives NaN or infinite features for images of noise"):
+        load(onnx_file(classifier(), **weights), recipe_file())
+
+
+def test_a_network_that_takes_no_negative_values_is_run_on_pixels(onnx_file, recipe_file):
+    graph = "(float[N,3,8,8] images) => (float[N,5] scores) { r = Sqrt(images) p = GlobalAveragePool(r) "
+    path = onnx_file(graph + "f = Flatten(p) scores = Gemm<transB=1>(f, w, b) }", w=(5, 3), b=(5,))
+    assert load(path, recipe_file(mean=[0, 0, 0], std=1)).feature_dim == 3

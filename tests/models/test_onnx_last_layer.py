@@ -1,6 +1,7 @@
 """The last layer of an ONNX classifier against the file's own answer under onnxruntime."""
 
 import numpy as np
+import onnx
 import onnx_ir
 import onnxruntime
 import pytest
@@ -114,3 +115,25 @@ def test_no_last_layer(onnx_file, images):
     with pytest.raises(InputError, match=r"no last layer was recognised; name it with `layer`: c \(Conv .* g \(Gemm"):
         parts(path, images)
     assert parts(path, images, "g")[1].shape == (5, 4)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ("scores = Softmax(f)", r"x\.onnx: has no Gemm, MatMul or 1x1 Conv with constant weights, before which"),
+        ("scores = ArgMax(f)", r"x\.onnx: has no Gemm"),
+        ("scores = Gemm<transB=1>(f, f)", r"x\.onnx: has no Gemm"),
+        (
+            "scores = my.ops.Evil(f)",
+            r"x\.onnx: has operators that onnxruntime does not know \(my\.ops\.Evil\), and has",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", [None, "g"])
+def test_a_file_without_any_such_layer_is_not_told_to_name_one(nodes, reason, name):
+    text = "(float[N,3,8,8] images) => (float[N,M] scores) { p = GlobalAveragePool(images) f = Flatten(p) "
+    opsets = 'ir_version: 8, opset_import: ["" : 13, "my.ops" : 1]'
+    model = onnx_ir.from_proto(onnx.parser.parse_model(f"<{opsets}> net {text} {nodes} }}"))
+    with pytest.raises(InputError, match=reason) as caught:
+        find_last_layer(model, "x.onnx", name)
+    assert "layer`" not in str(caught.value)
