@@ -191,11 +191,11 @@ class Metadata:
             )
         try:
             recipe, said = parse_json(values["preprocessing"]), values.get("label_descriptions")
-            about = f"{where}: label_descriptions"
+            about, own = f"{where}: label_descriptions", f"{where}: metadata: preprocessing"
             found = cls(
                 labels=structured(parse_json(values["labels"]), tuple[str, ...], f"{where}: labels", advice=AGAIN),
                 input_format=values["input_format"],
-                preprocessing=None if recipe is None else Preprocessing.from_dict(recipe),
+                preprocessing=None if recipe is None else Preprocessing.from_dict(recipe, own),
                 backbone=structured(
                     parse_json(values["backbone"]), BackboneIdentity, f"{where}: backbone", advice=AGAIN
                 ),

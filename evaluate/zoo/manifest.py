@@ -103,9 +103,12 @@ def _row(values: Any, where: str, folder: Path) -> ZooRow:
             expected = " or ".join(kind.__name__ for kind in kinds)
             raise InputError(f"{where}: {key} holds {_short(value)}, expected {expected}")
     labels = values.get("labels")
-    wrong = [label for label in labels if isinstance(label, list | dict)] if isinstance(labels, list) else []
-    if wrong:
-        raise InputError(f"{where}: labels holds {_short(wrong[0])}, expected a list of names")
+    for number, label in enumerate(labels if isinstance(labels, list) else (), 1):
+        if not isinstance(label, str):
+            raise InputError(
+                f"{where}: labels holds {_short(label)} at place {number}, expected a name; text that YAML reads as "
+                "something else (yes, no, null, 1) stands in quotes"
+            )
     if labels == []:
         raise InputError(f"{where}: labels holds [], expected a list of names")
     lacking = [key for key in ("id", "source") if not values.get(key)]

@@ -28,7 +28,7 @@ def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
         if not (folder / labels).exists():
             raise InputError(f"{where}: labels {labels}: no such file; expected one with a name a line, or {IMAGENET}")
         labels = read_lines(folder / labels)
-    return columns(check_labels([str(label) for label in labels], len(labels), where))
+    return columns(check_labels(list(labels), len(labels), where))
 
 
 def columns(labels: Sequence[str]) -> ClassNames:

@@ -27,9 +27,12 @@ def test_it_comes_back():
         ("backbone", "9" * 5000, "incomplete or damaged"),
         ("backbone", "[" * 100_000, "incomplete or damaged"),
         ("preprocessing", "[" * 100_000, "incomplete or damaged"),
+        ("preprocessing", "[]", "x.ts: metadata: preprocessing: "),
+        ("preprocessing", '{"mean": NaN}', "x.ts: metadata: preprocessing: "),
     ],
 )
 def test_damage_is_told_in_one_line(key, value, message):
     with pytest.raises(InputError, match=message) as found:
         Metadata.from_strings(ABOUT.to_strings() | {key: value}, "x.ts")
     assert "\n" not in str(found.value)
+    assert str(found.value).startswith("x.ts: ")

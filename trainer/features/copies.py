@@ -41,7 +41,7 @@ class RepeatedImages:
 
     Attributes:
         images: How many.
-        first: A few of them: their ids, and those of the first images that show the same.
+        first: A few of them: their ids, and those of the first images (of the split, or of all) that show the same.
         classes: The classes all of whose images in the split are so, and how many images; ``None`` where that is not
             asked, or by a version that did not.
     """
@@ -152,20 +152,21 @@ def find_copies(splits: Mapping[str, Shown], class_names: Sequence[str]) -> Copi
     first = np.full(len(coded.dictionary), len(group))
     np.minimum.at(first, group, np.arange(len(group)))
     again = group * len(order) + place
-    seen = np.unique(again, return_index=True)[1]
+    _, seen, of_split = np.unique(again, return_index=True, return_inverse=True)
     repeats = np.ones(len(group), bool)
     repeats[seen] = False
     leaks = place[first[group]] < place
 
-    def repeated(mark: Array, classes: list[tuple[str, int]] | None = None) -> RepeatedImages:
+    def repeated(mark: Array, earlier: Array, classes: list[tuple[str, int]] | None = None) -> RepeatedImages:
         rows = np.flatnonzero(mark)
-        pairs = [(ids[row].as_py(), ids[first[group[row]]].as_py()) for row in rows[:NAMED].tolist()]
+        pairs = [(ids[row].as_py(), ids[earlier[row]].as_py()) for row in rows[:NAMED].tolist()]
         return RepeatedImages(len(rows), pairs, classes)
 
     def whole(mark: Array) -> list[tuple[str, int]]:
         found = whole_classes(labels[mark], leaks[mark], len(class_names))
         return [(class_names[label], images) for label, images in found]
 
+    of_split, of_all = seen[of_split], first[group]
     by_split = {split: place == number for number, split in enumerate(order)}
     clashing = np.unique(group[labels != labels[first[group]]])
     named = [
@@ -173,8 +174,14 @@ def find_copies(splits: Mapping[str, Shown], class_names: Sequence[str]) -> Copi
         for one in clashing[:NAMED].tolist()
     ]
     return Copies(
-        within={split: repeated(repeats & mark) for split, mark in by_split.items() if (repeats & mark).any()},
-        across={split: repeated(leaks & mark, whole(mark)) for split, mark in by_split.items() if (leaks & mark).any()},
+        within={
+            split: repeated(repeats & mark, of_split) for split, mark in by_split.items() if (repeats & mark).any()
+        },
+        across={
+            split: repeated(leaks & mark, of_all, whole(mark))
+            for split, mark in by_split.items()
+            if (leaks & mark).any()
+        },
         conflicts=Conflicts(len(clashing), named),
     )
 

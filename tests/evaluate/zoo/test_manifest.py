@@ -81,7 +81,11 @@ def test_flags_say_what_a_row_does_not(zoo, onnx_file, tiny_bundle, tmp_path):
     [
         ([ROW | {"preprocesing": {}}], {}, r"model 1: preprocesing is not known; .*did you mean preprocessing\?"),
         ([ROW, ROW], {}, r"model 2 \(a\): id stands at model 1 too; expected every id once"),
-        ([ROW | {"labels": ["x", ["y"]]}], {}, r"model 1 \(a\): labels holds \['y'\], expected a list of names"),
+        ([ROW | {"labels": ["x", ["y"]]}], {}, r"model 1 \(a\): labels holds \['y'\] at place 2, expected a name"),
+        ([ROW | {"labels": ["x", True]}], {}, r"labels holds True at place 2, expected a name; .* stands in quotes"),
+        ([ROW | {"labels": [None, "x"]}], {}, r"labels holds None at place 1, expected a name"),
+        ([ROW | {"labels": ["x", 7]}], {}, r"labels holds 7 at place 2, expected a name"),
+        ([ROW | {"labels": ["x", 0.5]}], {}, r"labels holds 0\.5 at place 2, expected a name"),
         ([ROW | {"id": ""}], {}, r"model 1 \(\): id missing"),
         ([ROW | {"id": "\x1b[31m" + "x" * 999, "source": 1}], {}, r"model 1 \(\\x1b\[31mx{55}\): source holds 1,"),
         ([ROW | {"published": {"top1": True, "source": "x"}}], {}, "expected top1 and top5 in per cent"),
