@@ -40,18 +40,18 @@ def check_listed(bundle: Bundle) -> None:
 
 
 def check_fields(bundle: Bundle) -> None:
-    """Compare each field of a bundle's manifest with its hash in ``parity.json``; a bundle from before has none.
+    """Compare each field of a bundle's manifest with its hash in ``parity.json``.
 
     Raises:
-        DamagedFileError: A field is another one now, or ``parity.json`` is not listed.
+        DamagedFileError: A field is another one now; or ``parity.json`` is not listed or lacks the hashes, as in the
+            first bundles.
     """
     where = bundle.path / MANIFEST
     if PARITY not in bundle.manifest.files:
         raise DamagedFileError(f"{where}: `files` says nothing of {PARITY}; {AGAIN}")
     parity = bundle.path / PARITY
-    hashes = structured(read_json(parity).get(FIELD, {}), dict[str, str], f"{parity}: {FIELD}", advice=AGAIN)
-    wrong = changed_fields(read_json(where), hashes, without=UNHASHED) if hashes else []
-    if wrong:
+    hashes = structured(read_json(parity).get(FIELD), dict[str, str], f"{parity}: {FIELD}", advice=AGAIN)
+    if wrong := changed_fields(read_json(where), hashes, without=UNHASHED):
         raise DamagedFileError(
             f"{where}: {', '.join(wrong[:3])}: not what was exported, by the hash in {PARITY}: edited by hand? {AGAIN}"
         )

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError
+from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import read_json, sha256_file
 from headsmith.core.records import to_json
 from headsmith.export import export_classifier, verify
@@ -27,11 +28,17 @@ def copy(tiny_bundle, tmp_path):
 
 @pytest.fixture
 def edit(copy):
-    """A function: what it does to the manifest, is done; the hashes of all listed files are brought up to date."""
+    """A function: what it does to the manifest, is done; the hashes of all listed files are brought up to date.
 
-    def run(change):
+    Those of the fields too where the edited manifest is to be ``signed``.
+    """
+
+    def run(change, signed=False):
         manifest = read_json(copy / "manifest.json")
         change(manifest)
+        if signed:
+            hashes = field_hashes(manifest, without=("files", "created"))
+            (copy / "parity.json").write_text(json.dumps(read_json(copy / "parity.json") | {"manifest": hashes}))
         for name in manifest["files"]:
             path = copy / name
             manifest["files"][name] = {"sha256": sha256_file(path), "bytes": path.stat().st_size}
@@ -131,20 +138,21 @@ def test_a_file_that_is_dropped_from_the_list_is_refused(copy, edit):
         verify(copy)
 
 
-def without_hashes(copy):
-    """As bundles were before ``parity.json`` knew the manifest."""
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda record: record.pop("manifest"), r"parity\.json: manifest: expected an object"),
+        (lambda record: record.update(manifest=None), r"parity\.json: manifest: expected an object"),
+        (lambda record: record["manifest"].clear(), r"manifest\.json: accuracy, .*not what was exported"),
+        (lambda record: record["manifest"].pop("labels"), r"manifest\.json: labels: not what was exported"),
+    ],
+)
+def test_who_takes_the_hashes_of_fields_away_does_not_switch_off_their_check(copy, edit, change, message):
     record = read_json(copy / "parity.json")
-    del record["manifest"]
+    change(record)
     (copy / "parity.json").write_text(json.dumps(record))
-
-
-def test_an_older_bundle_verifies(copy, edit):
-    def older(manifest):
-        for measured in manifest["parity"].values():
-            del measured["share"]
-
-    without_hashes(copy)
-    assert verify(edit(older)).passed
+    with pytest.raises(DamagedFileError, match=f"{message}.*export it again"):
+        verify(edit(lambda manifest: None))
 
 
 def widen(manifest):
@@ -167,8 +175,7 @@ def shifted(copy, share):
 @pytest.mark.parametrize(("share", "passes"), [(3e-3, False), (3e-4, True)])
 def test_no_bundle_allows_more_than_a_thousandth_of_the_largest_logit(copy, edit, share, passes):
     shifted(copy, share)
-    without_hashes(copy)
-    assert verify(edit(widen)).passed == passes
+    assert verify(edit(widen, signed=True)).passed == passes
 
 
 def test_a_tolerance_that_was_asked_for_is_recorded(tiny_run, tiny_bundle, tmp_path):
