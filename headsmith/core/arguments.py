@@ -37,7 +37,8 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                raise no_keyword(name, _called(function), known)
+                own = function.__name__ == "__init__" and args  # or that of the class which it was inherited from
+                raise no_keyword(name, type(args[0]).__name__ if own else _called(function), known)
         return function(*args, **kwargs)
 
     return checked

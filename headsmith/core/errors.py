@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from .printable import printable, short
 
 _LONGEST = 1500
+# Of difflib's ratio: "sdg" is like "sgd" (0.67), "out" is not like "dropout" (0.6).
+_ALIKE = 0.65
 # A command in backticks, which stays; or a flag.
 _FLAG = re.compile(r"`headsmith [^`]*`|(?<![\w-])--(?P<name>[a-z][a-z0-9-]*)")
 # Flags that are called otherwise than their keyword.
@@ -82,16 +84,15 @@ def keeping(said: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """A hint with the names closest to a mistyped one, or those whose initials it is (``lr``), or nothing.
 
     Args:
         name: What was given.
         known: What there is.
-        cutoff: How alike they must be, from 0 to 1.
     """
     alike = {_plain(one): one for one in known}
-    found = difflib.get_close_matches(_plain(name), alike, n=3, cutoff=cutoff)
+    found = difflib.get_close_matches(_plain(name), alike, n=3, cutoff=_ALIKE)
     found = found or [one for one in alike if "_" in one and "".join(word[:1] for word in one.split("_")) == name]
     return f"; did you mean {' or '.join(short(alike[one]) for one in found)}?" if found else ""
 

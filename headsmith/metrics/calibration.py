@@ -58,7 +58,7 @@ def reliability(confidences: Array, correct: Array, *, bins: int = 15, equal: Bi
         InputError: A confidence outside 0..1, what is not true or false, other rows, no bins, or another ``equal``.
     """
     if equal not in get_args(Bins):
-        hint = near(str(equal), get_args(Bins), cutoff=0.5)
+        hint = near(str(equal), get_args(Bins))
         raise InputError(f"equal: {shown(equal)} found, expected one of {', '.join(get_args(Bins))}{hint}")
     confidences, correct = shares("confidences", confidences, unknown=True), truths("correct", correct)
     same_rows({"confidences": confidences, "correct": correct})

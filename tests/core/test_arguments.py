@@ -144,11 +144,16 @@ def test_a_misspelt_keyword_of_the_loss():
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("SoftSort", "softsort"), ("odd-even", "odd_even"), ("lr", "learning_rate"), ("bs", "batch_size"), ("qqq", "")],
+    [("SoftSort", "softsort"), ("odd-even", "odd_even"), ("lr", "learning_rate"), ("bs", "batch_size"), ("sdg", "sgd")],
 )
 def test_near(name, hint):
-    known = ["softsort", "odd_even", "learning_rate", "batch_size"]
+    known = ["softsort", "odd_even", "learning_rate", "batch_size", "sgd"]
     assert near(name, known) == (hint and f"; did you mean {hint}?")
+
+
+@pytest.mark.parametrize("name", ["qqq", "out", "seed", "None", "tau"])
+def test_nothing_is_near_what_was_not_mistyped(name):
+    assert near(name, ["dropout", "select", "sinkhorn", "neuralsort", "start", "norm"]) == ""
 
 
 @pytest.mark.parametrize(

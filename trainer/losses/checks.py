@@ -14,7 +14,7 @@ def choice(name: str, value: str, choices: Sequence[str]) -> str:
     """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
     if isinstance(value, str) and value in choices:
         return value
-    hint = near(str(value), choices, cutoff=0.5)
+    hint = near(value, choices) if isinstance(value, str) else ""
     raise ValueError(f"{name}: {shown(value)} found, expected one of {', '.join(choices)}{hint}")
 
 

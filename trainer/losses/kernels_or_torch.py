@@ -6,7 +6,7 @@ import os
 import torch
 from torch import Tensor
 
-from .checks import choice
+from .checks import choice, number
 from .options import IMPLEMENTATIONS, LossOptions
 from .reduction import reduce_rows, row_weights
 from .targets import Targets
@@ -30,9 +30,14 @@ def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
         `torch` or `triton`.
 
     Raises:
-        ValueError: the name is none of these, or the kernels were asked for and cannot run.
+        ValueError: the name is none of these, m is no number of candidates, or the kernels were asked for and cannot
+            run.
+        TypeError: the logits are no tensor.
     """
     choice("impl", impl, IMPLEMENTATIONS)
+    number("m", m, "a whole number of at least 1", lambda x: x >= 1, whole=True)
+    if not isinstance(logits, Tensor):
+        raise TypeError(f"logits: found {type(logits).__name__}, expected a tensor")
     if impl == "torch":
         return "torch"
     if impl == "auto" and logits.device.type != "cuda":

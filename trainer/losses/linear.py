@@ -102,7 +102,12 @@ def linear_topk_cross_entropy(
 def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[int, int]:
     """B and C, once shapes, types and devices fit each other."""
     layer = {"features": features, "weight": weight} | ({} if bias is None else {"bias": bias})
+    check_floating("features", features)
+    if features.device.type == "meta":
+        raise TypeError("features: found a tensor on meta, without values, expected one on cpu or cuda")
     for name, tensor in layer.items():
+        if isinstance(tensor, Tensor) and tensor.device != features.device:
+            raise ValueError(f"{name} is on {tensor.device} and features on {features.device}, expected one device")
         check_floating(name, tensor)
     if features.ndim != 2 or weight.ndim != 2 or features.shape[1] != weight.shape[1] or not len(weight):
         raise ValueError(
@@ -112,11 +117,8 @@ def _check_layer(features: Tensor, weight: Tensor, bias: Tensor | None) -> tuple
         raise ValueError(f"bias has shape {tuple(bias.shape)}, expected ({len(weight)},)")
     mixed = not torch.is_autocast_enabled(features.device.type)
     for name, tensor in layer.items():
-        if tensor.device != features.device or (mixed and tensor.dtype != features.dtype):
-            raise ValueError(
-                f"{name}: found {tensor.dtype} on {tensor.device}, expected {features.dtype} on {features.device} "
-                "as the features"
-            )
+        if mixed and tensor.dtype != features.dtype:
+            raise ValueError(f"{name}: found {tensor.dtype}, expected {features.dtype} as the features")
     return len(features), len(weight)
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ...core.printable import shown
 from .options import LossOptions
+from .targets import check_dense
 
 PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
 
@@ -27,7 +28,10 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
 
     Raises:
         ValueError: not numbers, wrong shape, empty, negative, or a sum other than 1.
+        TypeError: a sparse tensor.
     """
+    if isinstance(p_k, Tensor):
+        check_dense(name, p_k)
     try:
         values = p_k.detach() if isinstance(p_k, Tensor) else torch.as_tensor(p_k, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
@@ -44,6 +48,8 @@ def as_p_k(p_k: PK, name: str = "p_k") -> Tensor:
 
 def p_k_on(p_k: PK, device: torch.device) -> Tensor:
     """`as_p_k` on `device`; checked and copied once if a list of numbers, so that later calls do not wait."""
+    if isinstance(p_k, Tensor) and p_k.device.type == "meta" != device.type:
+        raise ValueError(f"p_k is on meta, without values, and logits on {device}; expected one device")
     if not isinstance(p_k, (list, tuple)) or not all(isinstance(share, Real) for share in p_k):
         return as_p_k(p_k).to(device)
     values = tuple(p_k)

@@ -13,8 +13,8 @@ LEFT_OUT = -(2**31)
 def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_classes: int) -> tuple[Tensor, Tensor]:
     """Any form of labels as several labels a row, and what each of them counts.
 
-    Soft targets wait for the device, because L is the largest number of non-zero shares in a row; in a compiled graph,
-    which cannot, L is C.
+    Soft targets wait for the device, because L is the largest number of non-zero shares in a row; in a compiled graph
+    and on meta, which cannot, L is C.
 
     Args:
         labels: (B,), (B, L) integers, or (B, C) floating.
@@ -28,7 +28,7 @@ def label_columns(labels: Tensor, weight: Tensor | None, ignore_index: int, num_
     """
     if is_soft(labels):
         labels = labels.where(sound_shares(labels), torch.nan)
-    if is_soft(labels) and torch.compiler.is_compiling():
+    if is_soft(labels) and (torch.compiler.is_compiling() or labels.device.type == "meta"):
         columns, shares = torch.arange(num_classes, device=labels.device).expand_as(labels), labels
     elif is_soft(labels):
         width = max(int((labels != 0).sum(dim=1).max()), 1) if len(labels) else 1

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from ...core.arguments import named
 from ..loss_methods import METHODS
 from .checks import choice, number
 from .options import LossOptions
@@ -9,6 +10,7 @@ from .relaxations import log_permutation
 from .targets import check_floating
 
 
+@named
 def relaxed_topk(
     scores: Tensor,
     k: int,

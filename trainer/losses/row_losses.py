@@ -6,10 +6,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ...core.arguments import named
 from .checks import choice, number
 from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
 from .targets import check_class_weight, check_labels, check_logits, check_weights
 
+_MASKED = -1e30
 RowLosses = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -26,7 +28,8 @@ def reduced(
     """Apply `row_losses` to every label of a batch.
 
     Args:
-        row_losses: from logits (B, C) in float32 or float64 and labels (B,) in range to losses (B,).
+        row_losses: from logits (B, C) in float32 or float64, none of them minus infinity, and labels (B,) in range to
+            losses (B,).
         logits: (B, C) floating, checked.
         labels: (B,), (B, L) integers, or (B, C) soft targets.
         k: checked against C.
@@ -53,7 +56,9 @@ def reduced(
 
     def losses(scores: Tensor, labels: Tensor, times: int) -> Tensor:
         inside = (labels >= 0) & (labels < classes)
-        values = row_losses(scores, labels.where(inside, 0))
+        used, masked = labels.where(inside, 0), scores == -torch.inf
+        label_masked = masked.gather(1, used.unsqueeze(1)).squeeze(1)
+        values = row_losses(scores.masked_fill(masked, _MASKED), used).where(~label_masked, torch.inf)
         values = values.where(inside & ~scores.isnan().any(dim=1), torch.nan)
         return values.where(labels != LEFT_OUT, 0.0)
 
@@ -79,6 +84,7 @@ class RowLoss(nn.Module, ABC):
 
     weight: Tensor | None
 
+    @named
     def __init__(
         self, k: int = 5, *, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:

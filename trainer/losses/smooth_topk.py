@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
+from ...core.arguments import named
 from .checks import choice, number, positive
 from .row_losses import RowLoss, split_label
 
@@ -75,6 +76,7 @@ class SmoothTopKLoss(RowLoss):
         ValueError: an option outside its range.
     """
 
+    @named
     def __init__(
         self,
         k: int = 5,

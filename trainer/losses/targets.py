@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
+_FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -41,11 +42,19 @@ class Targets(NamedTuple):
         return self._replace(labels=self.labels[start:stop], sample_p_k=own)
 
 
+def check_dense(name: str, tensor: Tensor) -> None:
+    """Raise TypeError unless `tensor` holds a value at every place."""
+    if tensor.is_nested or tensor.layout is not torch.strided:
+        found = "a nested tensor" if tensor.is_nested else f"a tensor of layout {tensor.layout}"
+        raise TypeError(f"{name}: found {found}, expected a dense one")
+
+
 def check_floating(name: str, tensor: Any) -> None:
-    """Raise TypeError unless `tensor` is a floating tensor."""
-    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+    """Raise TypeError unless `tensor` is a dense floating tensor of 16 bits or more."""
+    if not isinstance(tensor, Tensor) or tensor.dtype not in _FLOATING:
         found = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-        raise TypeError(f"{name}: found {found}, expected a tensor of a floating type")
+        raise TypeError(f"{name}: found {found}, expected a tensor of a floating type of 16, 32 or 64 bits")
+    check_dense(name, tensor)
 
 
 def check_logits(logits: Tensor) -> None:
@@ -59,11 +68,11 @@ def check_class_weight(name: str, weight: Tensor | None, num_classes: int, devic
     """Raise unless `weight` is None, or a `check_weights` that fits C classes and logits on `device`."""
     if weight is None:
         return
+    if isinstance(weight, Tensor) and weight.device != device:
+        raise ValueError(f"{name} is on {weight.device} and logits on {device}, expected one device")
     check_weights(name, weight)
     if weight.shape != (num_classes,):
         raise ValueError(f"{name} has shape {tuple(weight.shape)}, expected ({num_classes},)")
-    if weight.device != device:
-        raise ValueError(f"{name} is on {weight.device} and logits on {device}, expected one device")
 
 
 def check_weights(name: str, weight: Tensor) -> None:
@@ -88,7 +97,7 @@ def check_weights(name: str, weight: Tensor) -> None:
 
 def is_soft(labels: Tensor) -> bool:
     """Whether labels are soft targets, floating of shape (B, C)."""
-    return labels.is_floating_point() and labels.ndim == 2
+    return labels.dtype in _FLOATING and labels.ndim == 2
 
 
 def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.device, ignore_index: int) -> None:
@@ -108,6 +117,8 @@ def check_labels(labels: Tensor, rows: int, num_classes: int, device: torch.devi
     """
     if not isinstance(labels, Tensor):
         raise TypeError(f"labels: found {type(labels).__name__}, expected a tensor of integers or soft targets")
+    if labels.device == device:
+        check_dense("labels", labels)
     if labels.dtype not in _INTEGERS and not is_soft(labels):
         raise TypeError(
             f"labels are {labels.dtype} of shape {tuple(labels.shape)}, expected integers (B,) or (B, L), "

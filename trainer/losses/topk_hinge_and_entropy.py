@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from ...core.arguments import named
 from .checks import choice
 from .row_losses import RowLoss, split_label
 
@@ -29,6 +30,7 @@ class TopKHingeLoss(RowLoss):
         ValueError: an option outside its range.
     """
 
+    @named
     def __init__(
         self,
         k: int = 5,

@@ -267,8 +267,11 @@ def test_relaxed_topk(arguments, error, parts):
         ({"weight": torch.zeros(7, 4)}, ["(4, 3)", "(7, 4)", "(C, D)"]),
         ({"features": torch.zeros(4)}, ["(4,)", "(B, D)"]),
         ({"bias": torch.zeros(6)}, ["bias", "(6,)", "(7,)"]),
-        ({"features": torch.zeros(4, 3, dtype=torch.float64)}, ["weight: found torch.float32", "torch.float64 on cpu"]),
-        ({"bias": torch.zeros(7, device="meta")}, ["bias: found", "on meta", "on cpu"]),
+        (
+            {"features": torch.zeros(4, 3, dtype=torch.float64)},
+            ["weight: found torch.float32", "torch.float64 as"],
+        ),
+        ({"bias": torch.zeros(7, device="meta")}, ["bias is on meta", "features on cpu"]),
         ({"labels": torch.zeros(5, dtype=torch.int64)}, ["labels", "(5,)", "(4, 7)"]),
         ({"class_weight": torch.ones(3)}, ["class_weight has shape (3,)", "(7,)"]),
         ({"class_weight": torch.ones(7, requires_grad=True)}, ["class_weight requires a gradient", "detach()"]),
@@ -339,3 +342,77 @@ def test_class_weights_that_are_loaded_are_looked_at_too():
     loss.load_state_dict({"weight": torch.tensor([1.0, -2.0, 1.0])})
     with pytest.raises(ValueError, match="weight: -2 found for class 1"):
         loss(torch.zeros(2, 3), torch.tensor([0, 2]))
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("logits", lambda change: topk_cross_entropy(change(LOGITS), LABELS)),
+        ("logits", lambda change: TopKHingeLoss(2)(change(LOGITS), LABELS)),
+        ("scores", lambda change: relaxed_topk(change(LOGITS), 2)),
+        ("weight", lambda change: TopKHingeLoss(2, weight=change(torch.ones(7)))),
+        ("p_k", lambda change: topk_cross_entropy(LOGITS, LABELS, p_k=change(torch.tensor([0.5, 0.5])))),
+        ("features", lambda change: linear_topk_cross_entropy(change(LOGITS), torch.ones(5, 7), None, LABELS)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+def test_a_sparse_tensor(name, call, layout):
+    if layout is torch.sparse_csr and name in ("weight", "p_k"):
+        layout = torch.sparse_coo  # of one axis there is no other
+    with pytest.raises(TypeError, match=f"{name}: found a tensor of layout {layout}, expected a dense one"):
+        call(lambda tensor: tensor.to_sparse(layout=layout))
+
+
+def test_more_tensors_that_are_not_dense():
+    with pytest.raises(TypeError, match="labels: found a tensor of layout torch.sparse_coo, expected a dense one"):
+        topk_cross_entropy(LOGITS, LABELS.to_sparse())
+    with pytest.raises(TypeError, match="logits: found a tensor of layout torch.jagged|logits: found a nested tensor"):
+        topk_cross_entropy(torch.nested.nested_tensor(list(LOGITS), layout=torch.jagged), LABELS)
+
+
+def test_tensors_on_meta_have_shapes_and_no_values():
+    logits = LOGITS.to("meta")
+    assert topk_cross_entropy(logits, logits.softmax(dim=1), reduction="none").shape == (4,)
+    assert TopKHingeLoss(2, reduction="none")(logits, logits.softmax(dim=1)).shape == (4,)
+    with pytest.raises(TypeError, match="features: found a tensor on meta, without values"):
+        linear_topk_cross_entropy(logits, logits, None, LABELS)
+    with pytest.raises(ValueError, match="p_k is on meta, without values, and logits on cpu; expected one device"):
+        topk_cross_entropy(LOGITS, LABELS, p_k=torch.tensor([0.5, 0.5], device="meta"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_logits_and_soft_targets_of_8_bits(dtype):
+    with pytest.raises(TypeError, match=f"logits: found {dtype}, expected a tensor of a floating type of 16, 32 or 64"):
+        topk_cross_entropy(LOGITS.to(dtype), LABELS)
+    with pytest.raises(TypeError, match=f"labels are {dtype} of shape"):
+        topk_cross_entropy(LOGITS, LOGITS.softmax(dim=1).to(dtype))
+
+
+def test_what_the_implementation_is_asked_for():
+    with pytest.raises(TypeError, match="logits: found ndarray, expected a tensor"):
+        implementation("auto", LOGITS.numpy(), 16)
+    for m in ("a", 0, 2.5, True):
+        with pytest.raises(ValueError, match=f"m: {m!r} found, expected a whole number of at least 1"):
+            implementation("auto", LOGITS, m)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: SmoothTopKLoss(foo=1), "foo: no keyword of SmoothTopKLoss; expected some of k, tau, margin"),
+        (lambda: TopKHingeLoss(varient="beta"), "varient: no keyword of TopKHingeLoss; did you mean variant?"),
+        (lambda: TopKEntropyLoss(redction="sum"), "redction: no keyword of TopKEntropyLoss; did you mean reduction?"),
+        (lambda: TruncatedTopKEntropyLoss(wieght=None), "wieght: no keyword of TruncatedTopKEntropyLoss; did you mean"),
+        (lambda: relaxed_topk(LOGITS, 2, tau=1.0), "tau: no keyword of relaxed_topk; expected some of scores, k"),
+    ],
+)
+def test_a_misspelt_keyword_is_told_with_those_that_there_are(call, said):
+    with pytest.raises(TypeError) as excinfo:
+        call()
+    assert_message(excinfo, said)
+
+
+def test_what_is_no_name_is_near_none():
+    with pytest.raises(ValueError, match="method: None found, expected one of .*splitter_selection$"):
+        TopKCrossEntropy(method=None)

@@ -3,10 +3,28 @@
 import pytest
 import torch
 
-from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, relaxed_topk, topk_cross_entropy
+from headsmith.trainer.losses import (
+    DISTRIBUTIONS,
+    METHODS,
+    SmoothTopKLoss,
+    TopKEntropyLoss,
+    TopKHingeLoss,
+    TruncatedTopKEntropyLoss,
+    relaxed_topk,
+    topk_cross_entropy,
+)
 from headsmith.trainer.losses.relaxations import sorting_network
 
 NETWORKS = METHODS[4:]
+BASELINES = {
+    "hinge alpha": TopKHingeLoss,
+    "hinge beta": lambda k, **options: TopKHingeLoss(k, "beta", **options),
+    "entropy": TopKEntropyLoss,
+    "truncated entropy": TruncatedTopKEntropyLoss,
+    "smooth": SmoothTopKLoss,
+    "hard": lambda k, **options: SmoothTopKLoss(k, mode="hard", **options),
+    "mixed": lambda k, **options: SmoothTopKLoss(k, tau=0.01, mode="mixed", **options),
+}
 
 
 def step(logits, labels, **options):
@@ -126,3 +144,41 @@ def test_masked_scores_have_no_rank(method):
     relaxed = relaxed_topk(masked, 3, method=method)
     torch.testing.assert_close(relaxed[:, :, [1, 2, 4, 6]], relaxed_topk(scores, 3, method=method))
     assert (relaxed[:, :, [0, 3, 5]] == 0).all()
+
+
+def baseline(name, k, logits, labels):
+    logits = logits.clone().requires_grad_()
+    loss = BASELINES[name](k, reduction="none")(logits, labels)
+    (gradient,) = torch.autograd.grad(loss.sum(), logits)
+    return loss.detach(), gradient
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [1, 2, 5, 7])
+@pytest.mark.parametrize("name", BASELINES)
+def test_the_other_losses_too_are_as_if_masked_classes_were_not_there(name, k, dtype):
+    logits = 2 * torch.randn(5, 7, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    labels = torch.tensor([0, 3, 6, 2, 1])
+    for left in (7, 5, 2):
+        labels = labels.clamp(max=left - 1)
+        loss, gradient = baseline(name, k, logits.where(torch.arange(7) < left, -torch.inf), labels)
+        assert (gradient[:, left:] == 0).all()
+        if k > left:  # the label is among the k best, whatever its score
+            assert ((loss == 0) | (torch.tensor(name == "hinge beta"))).all()
+        elif left < 7:
+            expected_loss, expected = baseline(name, k, logits[:, :left], labels)
+            torch.testing.assert_close(loss, expected_loss)
+            torch.testing.assert_close(gradient[:, :left], expected)
+        assert loss.isfinite().all()
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 6])
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_masked_label_costs_infinity_in_the_other_losses_too(name, k):
+    logits = torch.randn(3, 6, generator=torch.Generator().manual_seed(2))
+    logits[0, 2] = logits[1] = -torch.inf
+    loss, gradient = baseline(name, k, logits, torch.tensor([2, 2, 2]))
+    assert loss.isinf().tolist() == [True, True, False]
+    assert (gradient[:2] == 0).all()
+    assert gradient.isfinite().all()
