@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import typed
-from ..core.cells import cell
 from ..core.errors import InputError
 from ..core.files import check_replaceable, make_folder, new_file
+from ..core.spreadsheet_cells import cell
 from .metrics.row_scores import Array
 from .result import EvalResult
 from .results import Predictions, load_results

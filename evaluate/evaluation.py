@@ -10,7 +10,7 @@ from ..core.errors import InputError, keeping
 from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
-from ..export.formats.formats import checked_threads
+from ..export.formats.open_model import checked_threads
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
@@ -19,8 +19,8 @@ from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import Results, ResultsFolder, load_results
 from .zoo import Candidate, find_candidates
-from .zoo.listing import expand
 from .zoo.manifest import ZooRow
+from .zoo.zoo_rows import expand
 
 
 @typed

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..export.held_out import HeldOut, HeldOutFeatures, HeldOutImages
-from ..export.origin import TrainedOn
+from ..export.provenance import TrainedOn
 from ..export.training_source import same_source
 from ..trainer.features.images.image_set import ImageSet, open_images
 from ..trainer.features.manifest import FORMAT, MANIFEST

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.coded_warnings import CodedWarning, of_texts
 from ..core.files import read_json
-from ..core.structure import structured
-from ..core.warnings import CodedWarning, of_texts
+from ..core.typed_json import structured
 
 ADVICE = "damaged, or of another version: evaluate again into another folder"
 

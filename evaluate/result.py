@@ -6,9 +6,9 @@ from typing import Any
 
 from huggingface_hub import repocard_data as hub
 
+from ..core.coded_warnings import CodedWarning, are_worthless, of_texts
 from ..core.files import read_json
-from ..core.structure import structured
-from ..core.warnings import CodedWarning, are_worthless, of_texts
+from ..core.typed_json import structured
 from ..metrics.proportions import Share
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.images.samples import Unreadable

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core.coded_warnings import CodedWarning
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.json_text import parse_json
 from ..core.text_file import read_lines, read_text
-from ..core.warnings import CodedWarning
 from ..export.held_out import HeldOutImages
 from ..models.class_names import imagenet_names
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files

@@ -4,9 +4,9 @@ from .bundle.pushing import push
 from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
-from .formats.formats import open_model
+from .formats.open_model import open_model
 from .grafting import graft
-from .parity.report import Flip, ParityReport
+from .parity.parity_report import Flip, ParityReport
 from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs
 

@@ -16,18 +16,18 @@ from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
 from .bundle.card import model_card
 from .bundle.manifest import MANIFEST, Calibration
-from .bundle.recording import Evidence, bundle_manifest, file_records, write_parity
+from .bundle.manifest_writer import Evidence, bundle_manifest, file_records, write_parity
 from .classifier import Classifier
 from .formats.extensions import extensions
-from .formats.formats import open_model
+from .formats.open_model import open_model
 from .formats.registry import FORMATS
 from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
 from .parity.changed_pictures import cached_pictures, changes
-from .parity.module import PythonModule
 from .parity.proof import compare_features, prove
+from .parity.python_module import PythonModule
 from .parity.resizing import compare_with_pil
 from .parity.run_inputs import RunInputs
 from .parity.verification_data import REFERENCE

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 from PIL import Image
 
+from ..core.coded_warnings import CodedWarning
 from ..core.errors import InputError
 from ..core.files import sha256_json
-from ..core.warnings import CodedWarning
 from ..models.class_names import ClassNames, match_classes
 from ..models.images import flatten
 from ..models.preprocessing import WHITE

@@ -12,7 +12,7 @@ from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.json_text import parse_json
 from ..core.records import to_json
-from ..core.structure import structured
+from ..core.typed_json import structured
 from ..core.version import __version__
 from ..models.backbone_record import BackboneRecord
 from ..models.preprocessing import Preprocessing

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
 from .held_out import HeldOutFeatures, HeldOutImages
-from .origin import TrainedOn, is_source
+from .provenance import TrainedOn, is_source
 
 if TYPE_CHECKING:
     from ..trainer.features.feature_set import FeatureSet

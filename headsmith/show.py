@@ -14,7 +14,7 @@ from .core.terminal import Terminal, escape, first_process
 from .flags import with_flags
 
 if TYPE_CHECKING:
-    from .core.warnings import CodedWarning
+    from .core.coded_warnings import CodedWarning
     from .evaluate import Prediction
     from .export import Bundle
     from .trainer import FeatureSet, Run

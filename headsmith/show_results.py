@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Column, Table
 
+from .core.coded_warnings import CodedWarning
 from .core.printable import printable
 from .core.terminal import escape
-from .core.warnings import CodedWarning
 from .flags import with_flags
 from .show import LISTED, console, list_unreadable, show_json, show_warnings
 

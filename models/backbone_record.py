@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, NotRequired, Self, TypedDict
 
 from ..core.records import OPTIONAL
-from ..core.structure import structured
+from ..core.typed_json import structured
 from .preprocessing import Preprocessing, upgraded_recipe
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..core.errors import InputError
 from ..core.json_text import parse_json
-from ..core.structure import structured
+from ..core.typed_json import structured
 from .class_names import ClassNames
 from .normalize import Normalize
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx

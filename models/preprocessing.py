@@ -10,7 +10,7 @@ from PIL import Image
 from ..core.errors import InputError
 from ..core.files import sha256_json
 from ..core.records import OPTIONAL, to_json
-from ..core.structure import structured
+from ..core.typed_json import structured
 from .images import MOST_PIXELS, UnreadableImage, flatten
 
 RESIZE_MODES = ("shortest", "exact")

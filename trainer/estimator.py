@@ -26,8 +26,8 @@ from .features.importing.table import check_filled, to_numpy
 from .fitting import fit_heads
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
+from .run_warnings import divergence, useless_loss
 from .unused_settings import unused_settings
-from .warnings import divergence, useless_loss
 
 _ROWS = 8192
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Self
 
 from ..core.arguments import typed
+from ..core.coded_warnings import are_worthless
 from ..core.errors import DamagedFileError, InputError
 from ..core.files import sha256_file
-from ..core.warnings import are_worthless
 from ..models.heads import Head, load_head
 from .config import TrainConfig
 from .run_record import RECORD, RunRecord, read_run_record

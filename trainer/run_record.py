@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..core.coded_warnings import CodedWarning, of_texts
 from ..core.errors import DamagedFileError
 from ..core.field_hashes import changed_fields, field_hashes
 from ..core.records import read_values, to_json, write_record
-from ..core.structure import structured
-from ..core.warnings import CodedWarning, of_texts
+from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
 from .scores import SplitScores
 

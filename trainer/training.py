@@ -25,10 +25,10 @@ from .initialization import initialized_head
 from .presets import load_preset
 from .run import CONFIG, HEAD, Run
 from .run_record import RECORD, FeaturesRecord, RunRecord, RunResults, write_run_record
+from .run_warnings import divergence, run_warnings
 from .settings_file import read_from, read_settings
 from .tensorboard import epoch_log
 from .unused_settings import refuse_unused
-from .warnings import divergence, run_warnings
 
 
 class DivergedError(InputError):

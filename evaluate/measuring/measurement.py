@@ -9,8 +9,8 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...export.held_out import Batch, HeldOut
+from ...export.parity.file_runner import batches_of
 from ...export.parity.parity import follows_logits
-from ...export.parity.running import batches_of
 from ...export.runtime import Array, Model, Outputs
 from ...metrics.equality import difference
 from ..metrics import RowScores, Scorer

@@ -4,20 +4,20 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from ...core.coded_warnings import CodedWarning
 from ...core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
-from ...core.warnings import CodedWarning
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model
 from ...metrics.chance import largest_share
 from ...models.images import described
+from ..evaluation_warnings import in_keywords, warnings_of, was_trained_on
 from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
 from ..options import EvaluationOptions
 from ..result import EvalResult, EvaluationSetup, FailedModel
 from ..results import Predictions, ResultsFolder
-from ..warnings import in_keywords, warnings_of, was_trained_on
 from ..zoo import Candidate, Failed, open_candidate
 from ..zoo.external_onnx import ExternalOnnxModel
 from ..zoo.failure import failure

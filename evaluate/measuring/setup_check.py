@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from ...core.warnings import CodedWarning
+from ...core.coded_warnings import CodedWarning
 from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Array, Model
 from ...models.preprocessing import Preprocessing

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...core.coded_warnings import CodedWarning
 from ...core.environment import free_memory
 from ...core.progress import progress
-from ...core.warnings import CodedWarning
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model, Outputs
 from ..result import BROKEN, BUSY, UNTIMED, EvalResult

@@ -14,7 +14,7 @@ from ...export.runtime import Array, Model, Outputs
 from ...models.runtime_settings import RuntimeSettings
 from ..zoo import Candidate
 from ..zoo.exported import library_classifier
-from ..zoo.listing import is_library
+from ..zoo.zoo_rows import is_library
 
 UNDER_TORCH = ("pt2", "torchscript", "timm")
 

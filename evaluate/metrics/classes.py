@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.structure import check_lengths
-from ...metrics.arguments import whole
+from ...core.typed_json import check_lengths
+from ...metrics.metric_arguments import whole
 from ...metrics.proportions import wilson_intervals
 from .row_scores import Array, Floats, Ints, RowScores
 

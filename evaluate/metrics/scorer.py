@@ -4,7 +4,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.printable import shown
-from ...metrics.arguments import array_of, whole
+from ...metrics.metric_arguments import array_of, whole
 from .multi_label import best_of
 from .row_scores import Array, RowScores, score_rows
 

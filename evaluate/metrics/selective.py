@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import InputError
-from ...core.structure import check_lengths
-from ...metrics.arguments import numbers, same_rows, shares, truths
+from ...core.typed_json import check_lengths
+from ...metrics.metric_arguments import numbers, same_rows, shares, truths
 from .row_scores import Array, Floats
 
 COVERAGES = np.arange(1, 21) / 20

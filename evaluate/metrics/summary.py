@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ...core.errors import InputError
 from ...core.printable import shown
-from ...metrics.arguments import whole
 from ...metrics.calibration import reliability
+from ...metrics.metric_arguments import whole
 from ...metrics.proportions import Share, top_k
 from ..options import KS
 from .row_scores import Array, RowScores

@@ -10,8 +10,8 @@ from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_replaceable, make_folder, new_file
 from ..results import Results, load_results
-from .content import content
-from .text import breakable, p_value, percent, points, visible
+from .figures_as_text import breakable, p_value, percent, points, visible
+from .page_content import content
 
 GENERATOR = '<meta name="generator" content="headsmith report">'
 

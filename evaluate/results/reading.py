@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from ...core.cells import text_of
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
+from ...core.spreadsheet_cells import text_of
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel

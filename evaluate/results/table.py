@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.cells import cell, text_of
 from ...core.errors import DamagedFileError
 from ...core.files import new_file
+from ...core.spreadsheet_cells import cell, text_of
 from ...core.text_file import read_text
 from ..metrics import Summary
 from ..result import EvalResult, FailedModel

@@ -1,7 +1,7 @@
 """Whether a difference between classifiers is real."""
 
 from ...metrics.paired import PairedDifference, bootstrap_difference, holm, newcombe, paired_difference
-from .ranking import Standing, significance, standings
+from .standings import Standing, significance, standings
 
 __all__ = [
     "PairedDifference",

@@ -1,7 +1,7 @@
 """Which classifiers are evaluated: bundles, files of any origin, networks of timm and torchvision, lists of these."""
 
 from .candidate import Candidate, Failed, Published, Setup
-from .finding import find_candidates
+from .find_models import find_candidates
 from .opening import open_candidate
 from .probe import SAMPLE, power, probe
 from .setups import other_crops

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.warnings import CodedWarning
+from ...core.coded_warnings import CodedWarning
 from ...export.bundle.bundle import Bundle
 from ...models.class_names import ClassNames
 from ...models.preprocessing import Preprocessing

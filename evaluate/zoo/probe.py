@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...core.coded_warnings import CodedWarning
 from ...core.errors import InputError
-from ...core.warnings import CodedWarning
 from ...export.runtime import Array, Model
 from ...metrics.paired import paired_difference, smallest_difference
 from .candidate import Candidate

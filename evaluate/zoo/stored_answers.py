@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
+from ...core.coded_warnings import CodedWarning
 from ...core.errors import DamagedFileError
-from ...core.warnings import CodedWarning
 from ...export.runtime import Array
 from ...metrics.equality import difference
 from .external_onnx import ExternalOnnxModel

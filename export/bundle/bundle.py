@@ -9,7 +9,7 @@ from typing import Self
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import sha256_file
 from ...models.preprocessing import Preprocessing
-from ..formats.formats import open_model
+from ..formats.open_model import open_model
 from ..formats.registry import FORMATS
 from ..labels import check_labels
 from ..options import FEATURES
@@ -57,7 +57,7 @@ class Bundle:
 
     @cached_property
     def model_files(self) -> dict[str, str]:
-        """By format the file to open, relative to the folder, in the order of `headsmith.export.formats.formats`."""
+        """By format the file to open, relative to the folder, in the order of `headsmith.export.formats.open_model`."""
         return {
             format: name
             for format, known in FORMATS.items()
@@ -85,7 +85,7 @@ class Bundle:
         return bundle
 
     def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
-        """Open one of the model files; see `headsmith.export.formats.formats`.
+        """Open one of the model files; see `headsmith.export.formats.open_model`.
 
         Raises:
             InputError: The bundle has no such file, or it cannot run here.

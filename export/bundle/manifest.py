@@ -4,19 +4,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from ...core.coded_warnings import CodedWarning
 from ...core.errors import InputError
 from ...core.files import read_json
 from ...core.records import OPTIONAL
-from ...core.structure import structured
-from ...core.warnings import CodedWarning
+from ...core.typed_json import structured
 from ...metrics.proportions import Share
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
 from ...models.preprocessing import Preprocessing, upgraded_recipe
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.images.samples import Unreadable
 from ...trainer.run_record import RunResults
-from ..origin import FeaturesOrigin
-from ..parity.report import ParityReport
+from ..parity.parity_report import ParityReport
+from ..provenance import FeaturesOrigin
 
 FORMAT, FORMAT_VERSION = "headsmith.bundle", 1
 MANIFEST = "manifest.json"

@@ -12,11 +12,11 @@ from ...core.errors import InputError
 from ...core.files import read_json, write_json
 from ...core.records import to_json
 from ...core.version import __version__
-from ..origin import features_origin, portable
+from ..provenance import features_origin, portable
 from .bundle import CARD, Bundle
 from .hub import HUB, hub_errors
 from .manifest import MANIFEST
-from .recording import file_record
+from .manifest_writer import file_record
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

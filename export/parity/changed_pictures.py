@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from ...core.coded_warnings import CodedWarning
 from ...core.printable import printable
-from ...core.warnings import CodedWarning
 from ...trainer.features.feature_set import FeatureSet
 from ..held_out import HeldOut, HeldOutImages
 

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from ...metrics.equality import Difference, difference, finite_rows, other_shape
 from ...metrics.ranks import ranks
 from ..runtime import Array, Outputs
-from .report import Flip, ParityReport, softmax_limit
+from .parity_report import Flip, ParityReport, softmax_limit
 
 TOLERANCE = 1e-3
 

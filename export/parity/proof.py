@@ -22,13 +22,13 @@ from ..metadata import Metadata
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
 from .changed_pictures import cached_pictures, replaced
-from .module import PythonModule, module_input, python_outputs
+from .file_runner import batches_of, check_metadata, run_file, try_ties
 from .parity import Parity
+from .parity_report import ParityReport
+from .python_module import PythonModule, module_input, python_outputs
 from .recorded_accuracy import RecordedAccuracy
-from .report import ParityReport
-from .rounding import allowed_share
-from .running import batches_of, check_metadata, run_file, try_ties
 from .synthetic_inputs import made_up_inputs
+from .tolerance import allowed_share
 from .verification_data import PYTHON, Recorder
 
 FEATURE_ROWS = 1024

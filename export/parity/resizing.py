@@ -10,9 +10,9 @@ from ...models.resize import Resize
 from ..bundle.manifest import ResizeParity
 from ..held_out import HeldOutImages
 from ..options import ExportOptions
-from .module import PythonModule, python_outputs
 from .parity import Parity
-from .rounding import MOST
+from .python_module import PythonModule, python_outputs
+from .tolerance import MOST
 
 
 @torch.inference_mode()

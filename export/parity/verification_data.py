@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from ...core.errors import DamagedFileError, InputError
 from ...core.json_text import parse_json
 from ...core.safetensors_bytes import in_order
-from ...core.structure import structured
+from ...core.typed_json import structured
 from ..held_out import Batch
 from ..metadata import AGAIN, Metadata
 from ..runtime import Array

@@ -13,20 +13,20 @@ from ...core.errors import InputError
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
+from ..bundle.edited_manifest import check_fields, check_listed
 from ..bundle.manifest import ParitySummary
-from ..bundle.recorded import check_fields, check_listed
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
+from .file_runner import answer_to, batches_of, check_metadata, run_file, try_ties
+from .manifest_check import check_stated
 from .parity import Parity
-from .report import ParityReport
-from .rounding import MOST
-from .running import answer_to, batches_of, check_metadata, run_file, try_ties
-from .stated import check_stated
+from .parity_report import ParityReport
 from .synthetic_inputs import made_up_inputs
+from .tolerance import MOST
 from .verification_data import Reference, digest
 
 # Shares c of the largest logit: what no float32 file may differ by where somebody asked for a tolerance, and no file in

@@ -18,7 +18,7 @@ from ..bundle.manifest import MeasuredPrecision, PairedCounts
 from ..held_out import HeldOut
 from ..options import ExportOptions
 from ..parity.parity import Parity
-from ..parity.report import ParityReport
+from ..parity.parity_report import ParityReport
 from ..runtime import Array, Model, Outputs
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import GateError
-from ..formats.formats import open_model
+from ..formats.open_model import open_model
 from ..formats.registry import FORMATS
 from ..held_out import HeldOut
 from ..options import ExportOptions

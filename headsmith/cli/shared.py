@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..core.warnings import STATUS
+from ..core.coded_warnings import STATUS
 
 Bundle = Annotated[
     str, typer.Argument(help="Bundle that `headsmith export` made, or hf:USER/REPO on the Hugging Face hub.")

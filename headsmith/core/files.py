@@ -12,7 +12,7 @@ from typing import Any
 from .errors import InputError
 from .full_disk import is_full_disk
 from .json_text import parse_json
-from .leftovers import temporary, tidy
+from .temporary_files import temporary, tidy
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from .errors import InputError
 from .files import read_json, write_json
-from .structure import structured
+from .typed_json import structured
 
 T = TypeVar("T")
 # Metadata of a field that has no key in the file where it is ``None``.

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core.errors import InputError, near
 from ..core.printable import shown
-from ..core.structure import check_lengths
-from .arguments import same_rows, shares, truths, whole
+from ..core.typed_json import check_lengths
+from .metric_arguments import same_rows, shares, truths, whole
 
 Array = np.ndarray[Any, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from ..core.errors import InputError
-from .arguments import same_rows, shares, truths, whole
+from .metric_arguments import same_rows, shares, truths, whole
 from .proportions import wilson
 
 Array = np.ndarray[Any, Any]

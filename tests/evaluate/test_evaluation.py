@@ -18,8 +18,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 import headsmith.evaluate.evaluation as evaluation
 import headsmith.evaluate.measuring.measurement as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
-from headsmith.core.warnings import CodedWarning
 from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.measuring.timing import Effort
 from headsmith.evaluate.metrics import summarize

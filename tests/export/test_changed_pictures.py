@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headsmith.core.warnings import CodedWarning
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.export import ParityError, export_classifier
 from headsmith.show import show_bundle
 from headsmith.trainer import extract, train

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
 
-from headsmith.core.warnings import are_worthless
+from headsmith.core.coded_warnings import are_worthless
 from headsmith.metrics.chance import (
     chance,
     commonest,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, regular_file
 from ...core.json_text import parse_json
-from ...core.structure import structured
+from ...core.typed_json import structured
 from .arrow_stream import BAD_ARROW, unpacked_size
 
 _LONGEST_NAME = 255

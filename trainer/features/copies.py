@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.coded_warnings import CodedWarning
 from ...core.printable import printable
 from ...core.records import OPTIONAL
-from ...core.warnings import CodedWarning
 from .images.samples import SPLITS, listed
 
 Array = np.ndarray[Any, Any]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...core.coded_warnings import CodedWarning, of_texts
 from ...core.errors import InputError
 from ...core.files import regular_file
 from ...core.records import OPTIONAL, read_values
-from ...core.structure import structured
-from ...core.warnings import CodedWarning, of_texts
+from ...core.typed_json import structured
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
 from .copies import Copies
 from .extraction.request import Request

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from ...core.warnings import CodedWarning
+from ...core.coded_warnings import CodedWarning
 
 Array = np.ndarray[Any, Any]
 

@@ -10,8 +10,8 @@ import torch
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import new_file
-from ...core.structure import structured
 from ...core.torch_file import PicklesError, load_tensors
+from ...core.typed_json import structured
 from ..run_record import InitializationRecord, upgraded_initialization
 
 CHECKPOINT = "checkpoint.pt"

@@ -21,13 +21,13 @@ from ..config import PER_HEAD, TrainConfig
 from ..criterion import resolve, selection_weights
 from ..initialization import Initialization, initialized_head
 from ..scores import EpochScores, SplitScores
+from .best_epochs import Selection
 from .checkpoint import AGAIN, CHECKPOINT, Checkpoint
 from .device_rows import DeviceRows, place
 from .epochs import Epochs, epochs_for
 from .fit_record import FitRecord
 from .head_bank import Bank, loss_key
 from .scoring import hit_counts, label_ranks_of, scores_of_ranks, split_scores, tf32
-from .selection import Selection
 
 METRICS = "metrics.jsonl"
 Split = tuple[Tensor, Tensor]

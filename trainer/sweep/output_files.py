@@ -29,8 +29,8 @@ from .sweep_record import (
     Winner,
     write_sweep_record,
 )
+from .sweep_warnings import sweep_warnings
 from .tables import head_rows, setting_rows, varying, write_csv
-from .warnings import sweep_warnings
 
 
 def write_best(folder: Path, feature_set: FeatureSet, comparison: SweepComparison) -> None:

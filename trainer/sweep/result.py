@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Self
 
 from ...core.arguments import typed
+from ...core.coded_warnings import CodedWarning, are_worthless
 from ...core.errors import InputError
-from ...core.warnings import CodedWarning, are_worthless
 from ..run import Run
 from .sweep_record import RECORD, SettingRow, SweepRecord, read_sweep_record
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from ...core.coded_warnings import CodedWarning
 from ...core.files import write_json
 from ...core.records import read_values, to_json
-from ...core.structure import structured
-from ...core.warnings import CodedWarning
+from ...core.typed_json import structured
 from ..config import TrainConfig
 from ..scores import SplitScores
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.cells import cell
 from ...core.files import new_file
 from ...core.printable import printable
+from ...core.spreadsheet_cells import cell
 from ..config import TrainConfig
 from ..scores import SplitScores
 from ..unused_settings import unused

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headsmith.core.warnings import CodedWarning
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.published import judge
 from headsmith.evaluate.measuring.speed import Latency, Speed

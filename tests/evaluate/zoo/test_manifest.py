@@ -13,7 +13,7 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import evaluation, load_results
 from headsmith.evaluate.measuring import timing
-from headsmith.evaluate.zoo import Failed, find_candidates, finding, open_candidate
+from headsmith.evaluate.zoo import Failed, find_candidates, find_models, open_candidate
 from headsmith.evaluate.zoo.manifest import known_files
 from headsmith.models.recipe_file import recipe_of
 
@@ -139,7 +139,7 @@ def test_a_file_of_the_onnx_model_zoo_is_known_by_its_contents(onnx_file, recipe
     graph = "(float[N,3,224,224] images) => (float[N,1000] scores) { p = GlobalAveragePool(images) f = Flatten(p) "
     path = onnx_file(graph + "scores = MatMul(f, w) }", w=(3, 1000))
     row = next(row for row in known_files().values() if row.id == "resnet50-v1-7")
-    monkeypatch.setattr(finding, "known_files", lambda: {sha256_file(path): row})
+    monkeypatch.setattr(find_models, "known_files", lambda: {sha256_file(path): row})
     found = only(path)
     assert found.notes == ("known by its hash as resnet50-v1-7 of the ONNX Model Zoo",)
     assert (found.id, found.published.top1, found.preprocessing.mean) == ("zoo", 74.93, (0.485, 0.456, 0.406))

@@ -9,7 +9,7 @@ import torchvision
 from headsmith.core.errors import InputError
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.evaluate.zoo.exported import published
-from headsmith.evaluate.zoo.listing import expand
+from headsmith.evaluate.zoo.zoo_rows import expand
 
 
 def names(*sources):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from headsmith.evaluate.warnings import was_trained_on
+from headsmith.evaluate.evaluation_warnings import was_trained_on
 from headsmith.export import export_classifier, verify
 from headsmith.export.bundle.card import ENCODED_CODE, snippet
-from headsmith.export.origin import FeaturesOrigin
+from headsmith.export.provenance import FeaturesOrigin
 from headsmith.export.training_source import same_source
 from headsmith.models.images import open_image
 from headsmith.trainer.features.feature_set import FeatureSet

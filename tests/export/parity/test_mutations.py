@@ -19,8 +19,8 @@ from headsmith.core.errors import HeadsmithError
 from headsmith.core.files import sha256_file
 from headsmith.export import Bundle, Classifier, export_classifier, open_model, verify
 from headsmith.export.options import ExportOptions
-from headsmith.export.parity.module import PythonModule
 from headsmith.export.parity.proof import prove
+from headsmith.export.parity.python_module import PythonModule
 from headsmith.export.parity.run_inputs import RunInputs
 from headsmith.models.backbone import backbone_from_record
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
-from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet, TrainConfig
 from headsmith.trainer.run_record import InitializationRecord
 from headsmith.trainer.scores import EpochScores, SplitScores
@@ -20,8 +20,8 @@ from headsmith.trainer.sweep.grid import Trial
 from headsmith.trainer.sweep.model_selection import baseline_of, chosen_of, settings_of
 from headsmith.trainer.sweep.scoring import adjusted, paired_tests
 from headsmith.trainer.sweep.sweep_record import PairedTest
+from headsmith.trainer.sweep.sweep_warnings import sweep_warnings
 from headsmith.trainer.sweep.tables import followers, setting_rows
-from headsmith.trainer.sweep.warnings import sweep_warnings
 
 
 def trained(score, group=None, *, val_loss=1.0, train_loss=1.0, diverged=False, select="top1", **settings) -> Trained:

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from ....core.coded_warnings import CodedWarning
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
 from ....core.records import write_record
-from ....core.warnings import CodedWarning
 from ....models.backbone_record import BackboneRecord
 from ..copies import find_copies
 from ..feature_writer import FURTHER, split_file

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from ....core.coded_warnings import CodedWarning
 from ....core.printable import printable
-from ....core.warnings import CodedWarning
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
 from ..images.samples import HELD_OUT_SHARE, Sample, drawn, listed, rank

@@ -14,7 +14,7 @@ from ....core.errors import InputError
 from ....core.files import new_file
 from ....core.json_text import parse_json
 from ....core.records import read_record, to_json, write_record
-from ....core.structure import structured
+from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream
 from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, Unreadable

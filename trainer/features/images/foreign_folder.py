@@ -16,7 +16,7 @@ from ....core.errors import InputError
 from ....core.files import read_json, regular_file
 from ....core.json_text import parse_json
 from ....core.printable import shown
-from ....core.structure import structured
+from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream
 from ..parquet_growth import checked_parquet
 from .folder_source import IMAGE_SUFFIXES

@@ -4,8 +4,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
+from ....core.coded_warnings import CodedWarning
 from ....core.printable import shown
-from ....core.warnings import CodedWarning
 from .samples import listed
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
-from ....core.warnings import CodedWarning
 from .samples import SPLITS, listed
 from .stratified_split import stratified_split
 

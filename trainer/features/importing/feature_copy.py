@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
 from ....core.progress import progress
-from ....core.warnings import CodedWarning
 from ..feature_writer import FeatureWriter
 from ..images.samples import SPLITS
 from ..manifest import FeatureStatistics

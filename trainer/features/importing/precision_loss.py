@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....core.warnings import CodedWarning
+from ....core.coded_warnings import CodedWarning
 from ..images.samples import listed
 from ..row_hashes import row_hashes
 from .table import TORCH_ONLY, Array, Column

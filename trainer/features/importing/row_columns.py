@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
 from ....core.printable import short, shown
-from ....core.warnings import CodedWarning
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.spellings import spelt_alike

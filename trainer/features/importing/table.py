@@ -12,9 +12,9 @@ import pyarrow as pa
 import torch
 
 from ....core.builtin_types import to_builtin
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
 from ....core.printable import short, shown
-from ....core.warnings import CodedWarning
 from ..images.samples import listed, split_called
 from ..size_limits import BLOCK_BYTES, check_memory
 

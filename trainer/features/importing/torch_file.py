@@ -16,8 +16,8 @@ import torch
 
 from ....core.archive import checked_archive, is_archive
 from ....core.bounded_file import ToItsEnd
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
-from ....core.warnings import CodedWarning
 from ..size_limits import check_unpacked
 from .table import Array, Column, Table, array_of, by_split, check_filled, dtype_name, slices
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ....core.warnings import CodedWarning
+from ....core.coded_warnings import CodedWarning
 from .neighbours import Neighbours
 from .row_scan import Found
 from .splits import Unanswered

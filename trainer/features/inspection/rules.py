@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ....core.warnings import CodedWarning
+from ....core.coded_warnings import CodedWarning
 from ..columns import Columns
 from ..consistency import contradictions
 from ..copies import all_of

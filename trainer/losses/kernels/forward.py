@@ -8,7 +8,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .maths import ln
 from .objective import rank_weights
-from .selection import group_maxima, take_highest
+from .top_candidates import group_maxima, take_highest
 
 
 @triton.jit

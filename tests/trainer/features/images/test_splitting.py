@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
-from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.images.samples import SPLITS
 from headsmith.trainer.features.images.splitting import divide

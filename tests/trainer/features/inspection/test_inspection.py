@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from headsmith.cli import app
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
-from headsmith.core.warnings import CodedWarning
 from headsmith.trainer import FeatureSet, inspect_features
 from headsmith.trainer.features.columns import read_columns
 

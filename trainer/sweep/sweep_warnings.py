@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.builtin_types import is_number
+from ...core.coded_warnings import CHANCE, CodedWarning
 from ...core.errors import with_keywords
-from ...core.warnings import CHANCE, CodedWarning
 from ..config import TrainConfig
 from ..features.feature_set import FeatureSet
+from ..run_warnings import at_chance, useless_loss
 from ..unused_settings import unused
-from ..warnings import at_chance, useless_loss
 from .bank_grouping import Trained
 from .comparison import SweepComparison
 from .grid import Trial

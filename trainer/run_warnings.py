@@ -6,8 +6,8 @@ from dataclasses import replace
 from scipy.special import bdtr
 from torch import Tensor
 
+from ..core.coded_warnings import CHANCE, RUNAWAY, CodedWarning
 from ..core.errors import with_keywords
-from ..core.warnings import CHANCE, RUNAWAY, CodedWarning
 from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headsmith.core.warnings import CodedWarning
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.results import ResultsFolder, load_results
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headsmith.core.errors import DamagedFileError
-from headsmith.trainer.fitting.selection import Selection
+from headsmith.trainer.fitting.best_epochs import Selection
 from headsmith.trainer.scores import EpochScores, SplitScores
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.printable import shown
-from ...metrics.arguments import same_rows, truths
+from ...metrics.metric_arguments import same_rows, truths
 from ...metrics.paired import Array, PairedDifference, holm, mcnemar, paired_difference
 from ...metrics.proportions import Share, wilson
 

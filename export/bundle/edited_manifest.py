@@ -3,7 +3,7 @@
 from ...core.errors import DamagedFileError
 from ...core.field_hashes import changed_fields
 from ...core.files import read_json
-from ...core.structure import structured
+from ...core.typed_json import structured
 from .bundle import PARITY, Bundle
 from .manifest import AGAIN, MANIFEST
 

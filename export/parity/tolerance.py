@@ -8,7 +8,7 @@ import torch
 from ..classifier import Classifier
 from ..metadata import Metadata
 from ..runtime import Array
-from .module import module_input, python_outputs
+from .python_module import module_input, python_outputs
 
 # In whatever order a sum of n products is taken in float32, it is off by at most gamma_n = n u / (1 - n u) of the sum
 # of their sizes, u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1), so two orders differ

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..core.coded_warnings import CodedWarning
 from ..core.errors import with_keywords
-from ..core.warnings import CodedWarning
 from ..export.bundle.bundle import Bundle
-from ..export.origin import path_inside
+from ..export.provenance import path_inside
 from ..metrics.chance import like_guesses
 from ..trainer.features.images.samples import split_called
 from .measuring.measurement import Measurement

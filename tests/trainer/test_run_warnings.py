@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from split_features import feature_set, small
 
-from headsmith.core.warnings import CodedWarning
+from headsmith.core.coded_warnings import CodedWarning
 from headsmith.trainer import FeatureSet, import_features, inspect_features, train
-from headsmith.trainer.fitting.selection import Selection
+from headsmith.trainer.fitting.best_epochs import Selection
 
 QUICK = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 

@@ -9,11 +9,11 @@ from ..results import Results
 from .axis import axis
 from .class_differences import class_differences, packed
 from .confusions import Confusion, confusions
-from .method import HEADINGS, method, setup
+from .method_section import HEADINGS, method, setup
 from .pairs import pairs
-from .panels import panel
 from .ranked_models import ranked_models
-from .ranking import ReportRow, ranked
+from .ranking_row import ReportRow, ranked
+from .reliability_panels import panel
 from .thumbnails import EDGE, thumbnails
 from .tradeoff import HEIGHT, tradeoff
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headsmith.core.cells import cell, text_of
+from headsmith.core.spreadsheet_cells import cell, text_of
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|'/c calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''=1"])

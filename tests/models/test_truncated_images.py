@@ -11,7 +11,7 @@ import pytest
 from image_files import saved, tiff
 from PIL import Image
 
-from headsmith.models import image_ends
+from headsmith.models import truncated_images
 from headsmith.models.images import UnreadableImage, open_image
 
 LEVELS = np.random.default_rng(0).integers(0, 256, (40, 56, 3)).astype(np.uint8)
@@ -115,7 +115,7 @@ def test_a_thumbnail_is_not_taken_for_the_end():
 
 def test_no_file_takes_for_ever(monkeypatch):
     """Data blocks of one byte, segments of none, and icons of many entries."""
-    monkeypatch.setattr(image_ends, "_MOST_BLOCKS", 1000)
+    monkeypatch.setattr(truncated_images, "_MOST_BLOCKS", 1000)
     with pytest.raises(UnreadableImage, match="more than 1,000 blocks, expected the end of the GIF"):
         open_image(FILES["GIF"][:-1] + b"!\xfe" + b"\1x" * 2000 + b"\0;", "blocks")
     start = FILES["JPEG, progressive"].rindex(b"\xff\xda")

@@ -13,7 +13,7 @@ from ...core.files import regular_file, sha256_file, sha256_json
 from ...export.bundle.bundle import Bundle
 from ...export.bundle.hub import HUB
 from ...export.bundle.manifest import MANIFEST
-from ...export.formats.formats import open_model
+from ...export.formats.open_model import open_model
 from ...export.metadata import Metadata
 from ...models.class_names import ClassNames
 from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
@@ -21,9 +21,9 @@ from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
 from .external_graph import describe_external
 from .failure import failure
-from .listing import expand, is_library
 from .manifest import ZooRow, known_files
 from .names import columns
+from .zoo_rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")
 

@@ -6,19 +6,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...core.coded_warnings import CodedWarning
 from ...core.environment import versions
 from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file, write_json
 from ...core.records import to_json
-from ...core.warnings import CodedWarning
 from ...trainer.run import Run
 from ..held_out import HeldOut
-from ..origin import features_origin, portable
-from ..parity.module import PythonModule
+from ..parity.manifest_check import input_shape
+from ..parity.parity_report import ParityReport
 from ..parity.proof import Proof
-from ..parity.report import ParityReport
-from ..parity.stated import input_shape
+from ..parity.python_module import PythonModule
 from ..precision.gates import GateReport
+from ..provenance import features_origin, portable
+from .edited_manifest import FIELD, UNHASHED
 from .manifest import (
     Accuracy,
     Calibration,
@@ -31,7 +32,6 @@ from .manifest import (
     ProofInputs,
     ResizeParity,
 )
-from .recorded import FIELD, UNHASHED
 
 
 @dataclass(frozen=True)

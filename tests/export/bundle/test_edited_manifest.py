@@ -17,8 +17,8 @@ from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import read_json, sha256_file
 from headsmith.core.records import to_json
 from headsmith.export import export_classifier, verify
+from headsmith.export.bundle.edited_manifest import check_fields
 from headsmith.export.bundle.manifest import read_manifest
-from headsmith.export.bundle.recorded import check_fields
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...core.warnings import CodedWarning
+from ...core.coded_warnings import CodedWarning
 from ...metrics.proportions import Share
 from ..measuring.published import Verdict
 from ..measuring.speed import Latency

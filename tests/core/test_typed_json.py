@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headsmith.core.errors import DamagedFileError
 from headsmith.core.records import read_record, to_json, write_record
-from headsmith.core.structure import check_lengths, structured
+from headsmith.core.typed_json import check_lengths, structured
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...core.structure import structured
+from ...core.typed_json import structured
 from ..scores import EpochScores, SplitScores
 
 _PLAIN = ("diverged", "active", "moved", "lowest")
