@@ -136,6 +136,7 @@ def saved(tmp_path):
             versions={},
             created="2026-01-01",
             head_sha256=sha256_file(folder / HEAD),
+            config_sha256=sha256_file(folder / CONFIG),
         )
         write_run_record(folder / RECORD, made)
         return folder, head
