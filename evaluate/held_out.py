@@ -31,8 +31,10 @@ def open_data(source: HeldOutSource) -> HeldOut:
     if _is_feature_set(where):
         _unread(f"{data}: is a feature set, which holds its labels and class names", source, *SAID, *COLUMNS)
         from ..trainer.features.feature_set import FeatureSet
+        from ..trainer.features.leaks import leaks
 
-        return HeldOutFeatures(FeatureSet.load(where), given=data)
+        features = FeatureSet.load(where)
+        return HeldOutFeatures(features, given=data, warnings=tuple(leaks(features)))
     if where.is_file():
         raise InputError(
             f"{data}: is a file, expected a folder of images; features are measured as a feature set, which `headsmith "

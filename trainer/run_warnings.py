@@ -11,10 +11,9 @@ from ..core.errors import with_keywords
 from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_guesses
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size
-from .features.copies import all_of
 from .features.feature_set import FeatureSet
-from .features.images.samples import listed
-from .features.inspection.splits import few_rows, shared_ids, unanswered
+from .features.inspection.splits import few_rows, unanswered
+from .features.leaks import leaks
 from .fitting import Fitted
 from .fitting.fit_record import FitRecord
 from .scores import EpochScores, SplitScores
@@ -50,10 +49,8 @@ def run_warnings(fitted: Fitted, feature_set: FeatureSet) -> list[CodedWarning]:
         _scales(fitted, feature_set.arrays("train")[0]),
         _offset(fitted, feature_set.arrays("train")[0]),
         _tiny(fitted, feature_set.arrays("train")[0]),
-        _leak(feature_set),
         _few(feature_set),
-        _copies(feature_set),
-        _equal_rows(feature_set),
+        *leaks(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
     told = [replace(one, message=with_keywords(one.message)) for one in found if one is not None]
@@ -201,47 +198,6 @@ def _standardised(fitted: Fitted) -> bool:
 
 def _some(features: Tensor) -> Tensor:
     return features[:: max(1, len(features) // SAMPLE)].double()
-
-
-def _copies(feature_set: FeatureSet) -> CodedWarning | None:
-    """What `extract` told of copies, in one line."""
-    copies, told = feature_set.manifest.copies, list[str]()
-    if copies is None:
-        return None
-    across, conflicts = copies.across, copies.conflicts.pictures
-    if across:
-        counts = " and ".join(
-            f"{found.images} of {feature_set.manifest.splits[split]} {split}" for split, found in across.items()
-        )
-        whole = [(name, count) for found in across.values() for name, count in found.classes or ()]
-        told.append(
-            f"{counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too high"
-        )
-    if conflicts:
-        told.append(f"{conflicts} pictures stand in more than one class")
-    if not told:
-        return None
-    return CodedWarning(
-        "leak" if across else "conflicts", f"{'; '.join(told)}; see `headsmith inspect {feature_set.path}`"
-    )
-
-
-def _leak(feature_set: FeatureSet) -> CodedWarning | None:
-    shared = shared_ids(feature_set.columns)
-    if not shared:
-        return None
-    return CodedWarning(
-        "leak",
-        f"{len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take them "
-        "out of all but one",
-    )
-
-
-def _equal_rows(feature_set: FeatureSet) -> CodedWarning | None:
-    """What `import` told of rows that are equal to rows of another split."""
-    manifest = feature_set.manifest
-    told = [one for one in manifest.warnings if one.code == "leak"] if manifest.imported else []
-    return replace(told[0], message=f"accuracies may be too high: {told[0].message}") if told else None
 
 
 def _few(feature_set: FeatureSet) -> CodedWarning | None:

@@ -11,6 +11,8 @@ from sklearn.datasets import load_digits, load_wine
 from split_features import feature_set, small
 
 from headsmith.core.coded_warnings import CodedWarning
+from headsmith.evaluate import evaluate_classifiers
+from headsmith.export import export_classifier
 from headsmith.trainer import FeatureSet, import_features, inspect_features, train
 from headsmith.trainer.fitting.best_epochs import Selection
 
@@ -152,6 +154,20 @@ def test_rows_that_import_found_in_two_splits_are_warned_of(read, tmp_path):
         "accuracies may be too high: 14 rows are equal to another row, 7 of them to a row of an earlier split: see "
         "`headsmith inspect`"
     ]
+
+
+def test_a_measurement_on_rows_of_two_splits_warns_too(tmp_path):
+    rows, labels = np.random.default_rng(0).normal(size=(90, 4)), np.arange(90) % 3
+    rows[60:64] = rows[:4]
+    parts = {"train": slice(0, 60), "test": slice(60, 90)}
+    arrays = {
+        f"{name}_{key}": values[one] for name, one in parts.items() for key, values in (("x", rows), ("y", labels))
+    }
+    np.savez(tmp_path / "a.npz", **arrays)
+    leaking = import_features(tmp_path / "a.npz", out=tmp_path / "set")
+    bundle = export_classifier(train(leaking, out=tmp_path / "run", **QUICK), out=tmp_path / "b", head_only=True)
+    results = evaluate_classifiers([bundle.path], data=leaking.path, out=tmp_path / "results")
+    assert [one.code for one in results.data.warnings] == ["leak"]
 
 
 def test_rows_that_are_equal_within_a_split_are_no_leak(tmp_path):
