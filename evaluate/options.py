@@ -61,7 +61,7 @@ class EvaluationOptions:
     background: int | None = setting(None, "The output of such files that is no class.")
     output: str | None = setting(None, "The output of such files with the scores.")
     checkpoint: str | Path | None = setting(None, "Local weights of a timm: or torchvision: network.")
-    k: tuple[int, ...] = setting(KS, "Top-k for these k.", parser=numbers, metavar="K,K,...")
+    k: tuple[int, ...] = setting(KS, "Top-k for these k, and top-1.", parser=numbers, metavar="K,K,...")
     provider: str = setting("cpu", "onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
     allow_fallback: bool = setting(False, "Let the CPU run nodes that the provider cannot; they are counted.")
     batch_size: int = setting(64, "Images a run of the session.")
@@ -72,11 +72,11 @@ class EvaluationOptions:
     strict: bool = setting(False, "Stop at the first unreadable image instead of reporting it.")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", tuple(sorted(set(self.k))))
         check_choices(self)
         for flag, value in (("--batch-size", self.batch_size), ("--k", min(self.k, default=0))):
             if value < 1:
                 raise InputError(f"{flag}: {value} found, expected at least 1")
+        object.__setattr__(self, "k", tuple(sorted({1, *self.k})))
 
     @property
     def source(self) -> HeldOutSource:

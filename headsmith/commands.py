@@ -4,13 +4,14 @@ import re
 import signal
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from .core.errors import HeadsmithError, near
@@ -43,6 +44,19 @@ INPUT_ERROR, INTERRUPTED = 2, 130
 _NOTHING_KEPT = "nothing is kept, and nothing half written was left"
 # A closed terminal sends the second one, which Windows does not know.
 _ENDS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+class Command(TyperCommand):
+    """A sub-command; an option that is given twice, of which the last one would win without a word, is refused."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Count the options, then read them."""
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for param, times in Counter(given).items():
+            if times > 1 and param.param_type_name == "option" and not getattr(param, "multiple", False):
+                several = ", with commas between its values" * ("," in (param.metavar or ""))
+                raise typer.BadParameter(f"given {times} times, expected once{several}", ctx=ctx, param=param)
+        return super().parse_args(ctx, args)
 
 
 class Commands(TyperGroup):

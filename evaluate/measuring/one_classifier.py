@@ -15,7 +15,7 @@ from ...metrics.chance import largest_share
 from ...models.images import described
 from ..evaluation_warnings import in_keywords, warnings_of, was_trained_on
 from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
-from ..options import EvaluationOptions
+from ..options import KS, EvaluationOptions
 from ..result import EvalResult, EvaluationSetup, FailedModel
 from ..results import Predictions, ResultsFolder
 from ..zoo import Candidate, Failed, open_candidate
@@ -60,6 +60,7 @@ def is_timed(result: EvalResult, options: EvaluationOptions) -> bool:
 def _measure(
     candidate: Candidate, model: Model, data: HeldOut, options: EvaluationOptions
 ) -> tuple[EvalResult, Predictions, Array | None]:
+    _check_k(candidate, model, options)
     _check_nodes(candidate, model, options)
     held_out = data.for_classifier(model.metadata, candidate.names, strict=options.strict)
     probe_warnings, notes = probed(candidate, model, held_out)
@@ -159,6 +160,17 @@ def _holds(found: EvalResult, conditions: str, folder: ResultsFolder, options: E
         and (options.against is None or found.against is not None)
         and (not options.save_logits or folder.has_logits(found.key))
     )
+
+
+def _check_k(candidate: Candidate, model: Model, options: EvaluationOptions) -> None:
+    """Refuse a top-k of more classes than there are; that of the default is left out of such results."""
+    classes = len(model.metadata.labels)
+    beyond = [k for k in options.k if k > classes and k not in KS]
+    if beyond:
+        raise InputError(
+            f"{candidate.source}: has {classes} classes, so that top-{beyond[-1]} is always right; give --k of at most "
+            f"{classes}"
+        )
 
 
 def _check_nodes(candidate: Candidate, model: Model, options: EvaluationOptions) -> None:

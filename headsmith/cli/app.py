@@ -1,15 +1,25 @@
 """The application that the commands belong to."""
 
 import logging
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
-from ..commands import Commands
+from ..commands import Command, Commands
 from ..core.terminal import LogFormatter, Once
 from ..core.version import __version__
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+
+class App(typer.Typer):
+    """An application whose commands are `Command`."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+        """Register a command, as Typer does."""
+        return super().command(name, cls=Command, **options)
+
+
+app = App(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _version(asked: bool) -> None:

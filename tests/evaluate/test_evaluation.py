@@ -388,3 +388,16 @@ def test_speed_at_many_batch_sizes(tiny_bundle, image_folder, monkeypatch, tmp_p
     assert list(results[0].speed.throughput) == [1, 2, 128]
     assert float(rows_of(tmp_path)[0]["images_per_second_at_128"]) > 0
     json.loads((tmp_path / "models" / results[0].key / "result.json").read_text())
+
+
+def test_top_1_is_measured_whatever_k_is_asked_for(tiny_bundle, images, tmp_path):
+    (result,) = evaluate_classifiers(tiny_bundle, data=images, out=tmp_path / "results", k=[6, 2])
+    assert list(result.summary.top) == [1, 2, 6]
+    assert result.top1 is not None
+
+
+@pytest.mark.parametrize("k", [(7,), (1, 2, 7)])
+def test_a_k_above_the_number_of_classes_is_refused(tiny_bundle, images, tmp_path, k):
+    told = r"has 6 classes, so that top-7 is always right; give `k` of at most 6"
+    with pytest.raises(InputError, match=told):
+        evaluate_classifiers(tiny_bundle, data=images, out=tmp_path / "results", k=k)
