@@ -127,7 +127,7 @@ def compare(
         data=one.setup.data,
         n=one.n,
         top=[_top_k(k, answers, others) for k in ks],
-        classes=[] if answers.scores.several else _classes(answers, others, one.labels),
+        classes=[] if answers.scores.multi_label else _classes(answers, others, one.labels),
         groups=[] if answers.groups is None else _groups(answers, others),
         flips=_flips(one, answers, other, others),
     )

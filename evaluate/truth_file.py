@@ -228,8 +228,8 @@ def _labelled(
     rows: Sequence[_Row], root: Path, truth: Path, ids: Mapping[str, str] | None, found: list[CodedWarning]
 ) -> HeldOutImages:
     """The images with their classes; where several are right, a sample's label is the first of them."""
-    several = any(len(row.classes) != 1 for row in rows)
-    names = sorted(set(ids.values()) if several and ids else {name for row in rows for name in row.classes})
+    multi_label = any(len(row.classes) != 1 for row in rows)
+    names = sorted(set(ids.values()) if multi_label and ids else {name for row in rows for name in row.classes})
     index = {name: place for place, name in enumerate(names)}
     sets = [[index[name] for name in row.classes] for row in rows]
     samples = [Sample(row.file, right[0] if right else 0, "test") for row, right in zip(rows, sets, strict=True)]
@@ -237,4 +237,6 @@ def _labelled(
     without = sum(not right for right in sets)
     none = [CodedWarning("no-right-class", f"{without} images have no right class and are left out")] if without else []
     groups = None if rows[0].group is None else [str(row.group) for row in rows]
-    return HeldOutImages(images, sets=right_classes(sets) if several else None, groups=groups, warnings=(*found, *none))
+    return HeldOutImages(
+        images, sets=right_classes(sets) if multi_label else None, groups=groups, warnings=(*found, *none)
+    )

@@ -75,7 +75,7 @@ def _measure(
         other = measure(twin, held_out, replace(options, save_logits=False))
         against = flips(measured.scores, other.scores, measured.ids, twin.settings.runtime)
     order, scores = class_order(held_out.index, len(candidate.labels)), measured.scores
-    correct, several = scores.correct(), scores.several
+    correct, multi_label = scores.correct(), scores.multi_label
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
     summary, trained_on = summarize(scores, ks=options.k), was_trained_on(data.place, candidate.bundle)
     result = EvalResult(
@@ -86,8 +86,8 @@ def _measure(
         summary=summary,
         subset=None if measured.subset is None else summarize(measured.subset, ks=options.k),
         groups={} if groups is None else summarize_groups(scores, groups, ks=options.k),
-        classes=None if several else class_table(scores),
-        confused=None if several else confused_pairs(scores, limit=CONFUSED),
+        classes=None if multi_label else class_table(scores),
+        confused=None if multi_label else confused_pairs(scores, limit=CONFUSED),
         reliability=reliability(scores.confidences, correct),
         selective=selective(scores.confidences, correct),
         speed=speed,

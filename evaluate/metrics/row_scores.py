@@ -13,7 +13,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 CHUNK = 2**18
-COLUMNS = ("labels", "ranks", "topk_indices", "topk_logits", "topk_scores", "log_probabilities", "squares")
+COLUMNS = ("labels", "ranks", "topk_indices", "topk_logits", "topk_scores", "log_probabilities", "sum_of_squares")
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class RowScores:
         topk_logits: ``(N, k)`` float32, or float64 where the logits are.
         topk_scores: ``(N, k)`` float32, their softmax probabilities.
         log_probabilities: ``(N,)`` float64, the natural logarithm of the right class's probability.
-        squares: ``(N,)`` float32, the sum of the squared probabilities of all classes.
+        sum_of_squares: ``(N,)`` float32, the sum of the squared probabilities of all classes.
         classes: ``(S,)`` int64, the classes that could be answered, ascending.
         num_logits: C; S where every class could be answered.
-        several: Rows may have several right classes.
+        multi_label: Rows may have several right classes.
     """
 
     labels: Array
@@ -43,10 +43,10 @@ class RowScores:
     topk_logits: Array
     topk_scores: Array
     log_probabilities: Array
-    squares: Array
+    sum_of_squares: Array
     classes: Array
     num_logits: int
-    several: bool
+    multi_label: bool
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -84,7 +84,7 @@ class RowScores:
 
 
 def score_rows(
-    logits: Array, labels: Array, *, k: int = 5, classes: Array | None = None, several: bool = False
+    logits: Array, labels: Array, *, k: int = 5, classes: Array | None = None, multi_label: bool = False
 ) -> RowScores:
     """Score rows of logits, as many at a time as a cache holds.
 
@@ -94,7 +94,7 @@ def score_rows(
         k: Answers to keep a row; all where there are fewer classes.
         classes: ``(S,)`` int64, ascending: the classes that may be answered, as if there were no others. ``None``
             means all C.
-        several: Whether rows may have several right classes, of which ``labels`` has the best.
+        multi_label: Whether rows may have several right classes, of which ``labels`` has the best.
 
     Returns:
         What is kept of each row.
@@ -111,7 +111,7 @@ def score_rows(
     columns = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
     columns["labels"] = classes[columns["labels"]].astype(np.int32)
     columns["topk_indices"] = np.append(classes, -1)[columns["topk_indices"]].astype(np.int32)
-    return RowScores(**columns, classes=classes, num_logits=num_logits, several=several)
+    return RowScores(**columns, classes=classes, num_logits=num_logits, multi_label=multi_label)
 
 
 def _columns(logits: Array, labels: Array, k: int) -> dict[str, Array]:
@@ -129,7 +129,7 @@ def _columns(logits: Array, labels: Array, k: int) -> dict[str, Array]:
             "topk_logits": best,
             "topk_scores": (np.exp(best - best[:, :1]) / totals[:, None]).astype(np.float32),
             "log_probabilities": own.astype(np.float64) - np.log(totals.astype(np.float64)),
-            "squares": (np.vecdot(powers, powers) / totals**2).astype(np.float32),
+            "sum_of_squares": (np.vecdot(powers, powers) / totals**2).astype(np.float32),
         }
 
 

@@ -65,16 +65,16 @@ class Scorer:
             raise InputError(f"logits: shape {logits.shape} found, expected {(len(labels), self.num_logits)}")
         if labels.dtype.kind not in "iu":
             raise InputError(f"labels: {labels.dtype} found, expected whole numbers")
-        several = labels.ndim == 2
-        sets = labels if several else labels[:, None]
+        multi_label = labels.ndim == 2
+        sets = labels if multi_label else labels[:, None]
         self._check(sets)
         rows = np.flatnonzero((sets >= 0).any(axis=1))
         self._rows.append(rows + self.seen)
         self.seen += len(labels)
         if len(rows) < len(logits):
             logits, sets = logits[rows], sets[rows]
-        right = best_of(logits, sets) if several else sets[:, 0]
-        self._parts.append(score_rows(logits, right, k=self.k, classes=self._subset, several=several))
+        right = best_of(logits, sets) if multi_label else sets[:, 0]
+        self._parts.append(score_rows(logits, right, k=self.k, classes=self._subset, multi_label=multi_label))
 
     def _check(self, sets: Array) -> None:
         known = np.zeros(self.num_logits + 1, dtype=bool)

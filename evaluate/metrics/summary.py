@@ -110,10 +110,10 @@ def summarize(scores: RowScores, *, ks: Sequence[int] = KS) -> Summary:
     if not isinstance(ks, Sequence | np.ndarray):
         raise InputError(f"ks: {shown(ks)} found, expected several, such as ({shown(ks)},)")
     ks = [whole("ks", k, 1) for k in ks]
-    num_classes, several = len(scores.classes), scores.several
+    num_classes, multi_label = len(scores.classes), scores.multi_label
     correct, known = scores.correct(), ~np.isnan(scores.confidences)
     some = bool(known.any())
-    own, squares = scores.log_probabilities[known], scores.squares[known]
+    own, sum_of_squares = scores.log_probabilities[known], scores.sum_of_squares[known]
     labels = np.bincount(scores.labels)
     answers = scores.topk_indices[scores.answered, 0]
     return Summary(
@@ -124,15 +124,15 @@ def summarize(scores: RowScores, *, ks: Sequence[int] = KS) -> Summary:
         no_softmax=int((~known).sum()),
         tied=int(scores.tied.sum()),
         top={k: top_k(scores.ranks, k, num_classes) for k in ks},
-        mean_recall=None if several else mean_recall(scores.labels, correct),
-        empty_classes=None if several else num_classes - int(np.count_nonzero(labels)),
-        nll=float(abs(own.mean())) if some and not several else None,
-        brier=float((squares - 2 * np.exp(own) + 1).mean()) if some and not several else None,
+        mean_recall=None if multi_label else mean_recall(scores.labels, correct),
+        empty_classes=None if multi_label else num_classes - int(np.count_nonzero(labels)),
+        nll=float(abs(own.mean())) if some and not multi_label else None,
+        brier=float((sum_of_squares - 2 * np.exp(own) + 1).mean()) if some and not multi_label else None,
         ece=reliability(scores.confidences, correct).ece if some else None,
         ece_mass=reliability(scores.confidences, correct, equal="mass").ece if some else None,
         aurc=selective(scores.confidences, correct).aurc,
         predicted_share=float(np.bincount(answers).max() / len(scores)) if len(answers) else 0.0,
-        label_share=None if several else float(labels.max() / len(scores)),
+        label_share=None if multi_label else float(labels.max() / len(scores)),
     )
 
 

@@ -43,8 +43,8 @@ def content(results: Results) -> dict[str, Any]:
     accuracies = {row.name: row.standing.accuracy for row in rows}
     correct = {model.name: model.predictions.scores.correct() for model in models}
     kind = "images" if any(model.result.setup.image_size for model in models) else "rows"
-    several, class_names = scores.several, results.data.class_names
-    compared = len(models) > 1 and not several
+    multi_label, class_names = scores.multi_label, results.data.class_names
+    compared = len(models) > 1 and not multi_label
     first, second = correct[best.name], correct[models[:2][-1].name]
     confused = {model.name: confusions(model) for model in models if model.result.confused is not None}
     pictures, note = _pictures(results, confused)
@@ -53,7 +53,7 @@ def content(results: Results) -> dict[str, Any]:
         "warnings": bool(warnings),
         "pairs": len(models) > 1,
         "groups": bool(best.result.groups),
-        "classes": not several,
+        "classes": not multi_label,
         "confusions": bool(confused),
     }
     ends = [end for share in accuracies.values() for end in (share.low, share.high)]

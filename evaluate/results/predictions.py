@@ -21,11 +21,11 @@ PLAIN = {
     "label": "labels",
     "rank": "ranks",
     "log_probability": "log_probabilities",
-    "sum_of_squares": "squares",
+    "sum_of_squares": "sum_of_squares",
 }
 ABOUT = b"headsmith.predictions"
 _ROUNDING = 1e-3
-FLOATS, LONGEST = ("topk_scores", "topk_logits", "log_probabilities", "squares"), 200
+FLOATS, LONGEST = ("topk_scores", "topk_logits", "log_probabilities", "sum_of_squares"), 200
 LISTED = 12
 
 
@@ -58,7 +58,7 @@ class Predictions:
         about = {
             "classes": self.scores.classes.tolist(),
             "num_logits": self.scores.num_logits,
-            "several": self.scores.several,
+            "several": self.scores.multi_label,
         }
         table = pa.table(columns).replace_schema_metadata({ABOUT: json.dumps(about)})
         with new_file(path) as temporary:
@@ -81,7 +81,7 @@ class Predictions:
                 **{name: _matrix(table[name]) for name in LISTS},
                 classes=np.array(about["classes"]),
                 num_logits=about["num_logits"],
-                several=about["several"],
+                multi_label=about["several"],
             )
             groups = None if table["group"].null_count else table["group"].cast(pa.string()).to_pylist()
             ids = table["id"].cast(pa.string()).to_pylist()
@@ -149,13 +149,13 @@ def _check(scores: RowScores, ids: Sequence[str | None]) -> None:
         kind = "f" if name in FLOATS else "iu"
         if column.dtype.kind not in kind:
             raise ValueError(f"{name}: found {column.dtype}, expected {'numbers' if kind == 'f' else 'whole numbers'}")
-    if type(scores.num_logits) is not int or type(scores.several) is not bool:
+    if type(scores.num_logits) is not int or type(scores.multi_label) is not bool:
         raise ValueError(f"{ABOUT.decode()}: found {scores.num_logits!r} classes, expected a whole number")
     for name, low in (("labels", 0), ("topk_indices", -1), ("classes", 0), ("ranks", 0)):
         column = getattr(scores, name)
         if not ((column >= low) & (column <= scores.num_logits - (name != "ranks"))).all():
             raise ValueError(f"{name}: found classes outside of 0..{scores.num_logits - 1}")
-    for name in ("topk_scores", "squares"):
+    for name in ("topk_scores", "sum_of_squares"):
         column = getattr(scores, name)
         column = column[~np.isnan(column)]  # of a row without a softmax
         if ((column < 0) | (column > 1 + _ROUNDING)).any():

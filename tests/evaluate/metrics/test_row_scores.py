@@ -50,7 +50,7 @@ def test_probabilities_are_scipys(case):
     np.testing.assert_allclose(found.confidences, share.max(axis=1), rtol=1e-5)
     own = log_softmax(exact, axis=1)[np.arange(len(labels)), labels]
     np.testing.assert_allclose(found.log_probabilities, own, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found.squares, (share**2).sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.sum_of_squares, (share**2).sum(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("row", [[np.nan, 0, 1], [np.inf, 0, 1], [-np.inf] * 3])

@@ -75,7 +75,7 @@ def made_up_results(
     labels: np.ndarray | None = None,
     groups: list[str] | None = None,
     failed: tuple[FailedModel, ...] = (),
-    several: bool = False,
+    multi_label: bool = False,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
     """Write a results folder, and give the logits ``(n, C)`` of each model.
@@ -97,7 +97,7 @@ def made_up_results(
         found[rows, labels] += model.skill - hardness
         found[rows, labels ^ 1 if len(class_names) % 2 == 0 else labels] += 0.9
         logits[model.name] = (model.heat * found).astype(np.float32)
-        predictions = Predictions(ids, score_rows(logits[model.name], labels, several=several), groups)
+        predictions = Predictions(ids, score_rows(logits[model.name], labels, multi_label=multi_label), groups)
         folder.add(result(model, number, predictions, class_names), predictions)
     for one in failed:
         folder.fail([one])
@@ -152,8 +152,8 @@ def result(model: Model, number: int, predictions: Predictions, class_names: lis
         summary=summary,
         subset=None,
         groups=summarize_groups(scores, predictions.groups) if predictions.groups else {},
-        classes=None if scores.several else class_table(scores),
-        confused=None if scores.several else confused_pairs(scores, limit=100),
+        classes=None if scores.multi_label else class_table(scores),
+        confused=None if scores.multi_label else confused_pairs(scores, limit=100),
         reliability=reliability(scores.confidences, scores.correct()),
         selective=selective(scores.confidences, scores.correct()),
         speed=speed,

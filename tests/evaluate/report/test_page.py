@@ -270,7 +270,7 @@ def test_two_that_cannot_be_told_apart(tmp_path):
 
 
 def test_several_right_classes(tmp_path):
-    made_up_results(tmp_path, FEW, n=90, several=True)
+    made_up_results(tmp_path, FEW, n=90, multi_label=True)
     tree = parse(write_report(tmp_path).read_text(encoding="utf-8"))
     anchors = [link.attributes["href"] for link in tree.one("nav").all("a")]
     assert anchors == ["#ranking", "#warnings", "#cost", "#pairs", "#reliability", "#method"]

@@ -27,7 +27,7 @@ from .request import Request, differences
 from .shard_work import Filling
 from .shards import plan
 from .views import Views
-from .workers import Member, join, partial_of
+from .workers import Worker, join, partial_of
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
@@ -121,17 +121,17 @@ def extract(
     with _full_disk_explained(partial_of(out)):
         source = processes.broadcast(f"source of {out}", lambda: image_set.fingerprint)
         request = Request.of_images(record, source, image_set.split_rule, dtype, amp=amp, views=views.names)
-        member = processes.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
-        if member is not None:
-            with member:
-                with keeping(lambda: filling.kept(member)):
-                    filling.fill(member)
-                _finish(member, filling, record)
+        worker = processes.first_then_others(f"begin {out}", lambda first: _join(out, request, overwrite and first))
+        if worker is not None:
+            with worker:
+                with keeping(lambda: filling.kept(worker)):
+                    filling.fill(worker)
+                _finish(worker, filling, record)
     _check_strict(out, strict)
     return FeatureSet.load(out)
 
 
-def _join(out: Path, request: Request, overwrite: bool) -> Member | None:
+def _join(out: Path, request: Request, overwrite: bool) -> Worker | None:
     """Take part in the extraction, unless the features are there."""
 
     def is_there() -> bool:
@@ -142,14 +142,14 @@ def _join(out: Path, request: Request, overwrite: bool) -> Member | None:
     return join(out, request, overwrite, is_there)
 
 
-def _finish(member: Member, filling: Filling, backbone: BackboneRecord) -> None:
+def _finish(worker: Worker, filling: Filling, backbone: BackboneRecord) -> None:
     """Put the result in place, unless another process did."""
-    with member.alone():
-        if member.listing() is None:
+    with worker.alone():
+        if worker.listing() is None:
             return
-        assembled = assemble(member.partial, filling.shards, filling.images, backbone, member.request)
+        assembled = assemble(worker.partial, filling.shards, filling.images, backbone, worker.request)
         _check_strict(assembled, filling.strict)
-        publish(assembled, member.partial, member.out)
+        publish(assembled, worker.partial, worker.out)
 
 
 def _is_there(out: Path, request: Request, overwrite: bool) -> bool:

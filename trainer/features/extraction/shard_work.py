@@ -22,7 +22,7 @@ from .embedding import Embedder
 from .shard_buffer import Filled, FilledBatch
 from .shards import Shard, ShardRows, read_shard
 from .views import Views
-from .workers import Member, drop
+from .workers import Worker, drop
 
 _POLL = 0.2
 _IN_FLIGHT = 2
@@ -55,60 +55,60 @@ class Filling:
     shown: bool = True
     _counted: set[str] = field(default_factory=set)
 
-    def fill(self, member: Member) -> None:
+    def fill(self, worker: Worker) -> None:
         """Compute the shards that are not there and that no other process computes, until all are there.
 
         What another process had taken and did not finish is taken over.
         """
-        with progress("Extracting", len(self.images), "images", done=self._news(member), shown=self.shown) as advance:
-            while missing := self._missing(member):
-                if not self._compute(missing, member, advance):
+        with progress("Extracting", len(self.images), "images", done=self._news(worker), shown=self.shown) as advance:
+            while missing := self._missing(worker):
+                if not self._compute(missing, worker, advance):
                     time.sleep(_POLL)
-                advance(self._news(member))
+                advance(self._news(worker))
 
-    def _missing(self, member: Member) -> list[Shard]:
-        names = member.listing()
+    def _missing(self, worker: Worker) -> list[Shard]:
+        names = worker.listing()
         return [] if names is None else [shard for shard in self.shards if shard.name not in names]
 
-    def _news(self, member: Member) -> int:
+    def _news(self, worker: Worker) -> int:
         """How many images are in shards that have come since it was last asked, from whatever process."""
-        names = (member.listing() or set()) - self._counted
+        names = (worker.listing() or set()) - self._counted
         there = [shard for shard in self.shards if shard.name in names]
         self._counted.update(shard.name for shard in there)
         return sum(len(shard.indices) for shard in there)
 
-    def kept(self, member: Member) -> str:
+    def kept(self, worker: Worker) -> str:
         """What is there of an extraction that is interrupted, in words; empty where that is nothing."""
-        names = member.listing() or set()
+        names = worker.listing() or set()
         there = sum(len(shard.indices) for shard in self.shards if shard.name in names)
-        there += sum(self._first_images(shard, member).record.images for shard in self.shards if shard.part in names)
+        there += sum(self._first_images(shard, worker).record.images for shard in self.shards if shard.part in names)
         if not there:
             return ""
-        return f"{member.partial} keeps {there:,} of {len(self.images):,} images; the same command goes on from there"
+        return f"{worker.partial} keeps {there:,} of {len(self.images):,} images; the same command goes on from there"
 
-    def _first_images(self, shard: Shard, member: Member) -> ShardRows:
-        return read_shard(member.partial / shard.part, shard, self.images, member.request, whole=False)
+    def _first_images(self, shard: Shard, worker: Worker) -> ShardRows:
+        return read_shard(worker.partial / shard.part, shard, self.images, worker.request, whole=False)
 
-    def _compute(self, missing: list[Shard], member: Member, advance: Advance) -> bool:
+    def _compute(self, missing: list[Shard], worker: Worker, advance: Advance) -> bool:
         """Take and compute what can be had; whether that was anything. Decoding runs ahead across shards."""
-        claims: deque[tuple[Filled, FileLock]] = deque()
-        indices = self._taken(missing, member, claims, advance)
+        leases: deque[tuple[Filled, FileLock]] = deque()
+        indices = self._taken(missing, worker, leases, advance)
         ahead = max(2 * self.workers, min(AHEAD // len(self.views.names), parts.SHARD_ROWS))
         stream = decode(self.images, indices, self._prepare, self.workers, ahead=ahead)
         worked = False
         try:
             with closing(stream):
                 for first in stream:
-                    filled, claim = claims[0]
+                    filled, lease = leases[0]
                     rows = chain([first], islice(stream, len(filled.shard.indices) - filled.images - 1))
                     self._counted.add(filled.shard.name)
-                    self._extract(filled, rows, member, advance)
-                    claims.popleft()
-                    drop(claim)
+                    self._extract(filled, rows, worker, advance)
+                    leases.popleft()
+                    drop(lease)
                     worked = True
         finally:
-            for _, claim in claims:
-                claim.release()
+            for _, lease in leases:
+                lease.release()
         return worked
 
     def _prepare(self, image: Image.Image, split: str) -> Prepared:
@@ -116,21 +116,21 @@ class Filling:
         return self.views(seen, split), picture_hash(seen), remarks(image)
 
     def _taken(
-        self, missing: list[Shard], member: Member, claims: deque[tuple[Filled, FileLock]], advance: Advance
+        self, missing: list[Shard], worker: Worker, leases: deque[tuple[Filled, FileLock]], advance: Advance
     ) -> Iterator[int]:
         """Take one shard after the other, as decoding gets to it, and give the indices of its images."""
         for shard in missing:
-            claim = member.claim(shard.name)
-            if claim is not None:
+            lease = worker.lease(shard.name)
+            if lease is not None:
                 filled = Filled(shard)
-                claims.append((filled, claim))
-                if (member.partial / shard.part).exists():
-                    filled.go_on(self._first_images(shard, member))
+                leases.append((filled, lease))
+                if (worker.partial / shard.part).exists():
+                    filled.go_on(self._first_images(shard, worker))
                     advance(filled.images)
                 yield from shard.indices[filled.images :]
-                advance(self._news(member))
+                advance(self._news(worker))
 
-    def _extract(self, filled: Filled, stream: Decoded, member: Member, advance: Advance) -> None:
+    def _extract(self, filled: Filled, stream: Decoded, worker: Worker, advance: Advance) -> None:
         shard = filled.shard
         try:
             while window := list(islice(stream, max(1, self.batch_size // shard.views))):
@@ -142,9 +142,9 @@ class Filling:
                 batch.finish()
         except BaseException:  # whatever ends it, what is computed need not be computed again
             with suppress(OSError):  # a full disk, perhaps the one that ended it
-                filled.keep(member.partial, member.request)
+                filled.keep(worker.partial, worker.request)
             raise
-        filled.keep(member.partial, member.request)
+        filled.keep(worker.partial, worker.request)
 
     def _begin(self, window: list[tuple[Sample, Prepared | UnreadableImage]], views: int) -> FilledBatch:
         """Begin to compute the features of some decoded images."""

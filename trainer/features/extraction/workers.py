@@ -28,7 +28,7 @@ def partial_of(out: Path) -> Path:
     return out.resolve().with_name(f"{out.resolve().name}.partial")
 
 
-class Member:
+class Worker:
     """A process that takes part in an extraction, until it leaves (as a context manager)."""
 
     def __init__(self, out: Path, request: Request) -> None:
@@ -42,10 +42,10 @@ class Member:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         drop(self.mark)
         with suppress(Timeout):
-            lock = _try_gate(self.out)
+            lock = _try_lock(self.out)
             if kind is not None and not _occupied(self.partial) and not any(self.partial.glob("[!.]*.arrow*")):
                 shutil.rmtree(self.partial, ignore_errors=True)  # nothing to go on from
-            _release_gate(self.partial, lock)
+            _release_lock(self.partial, lock)
 
     def listing(self) -> set[str] | None:
         """The names of what is in the partial folder, or None where another process has put the result in place."""
@@ -55,7 +55,7 @@ class Member:
             return None
         return names if Path(self.mark.lock_file).name in names else None
 
-    def claim(self, name: str) -> FileLock | None:
+    def lease(self, name: str) -> FileLock | None:
         """The right to compute one part, or None where another process has it or the part is there.
 
         Released with `drop`.
@@ -63,25 +63,25 @@ class Member:
         names = self.listing()
         if names is None or name in names:
             return None
-        claim = FileLock(self.partial / f".{name}.lock", timeout=0)
+        lease = FileLock(self.partial / f".{name}.lock", timeout=0)
         try:
-            claim.acquire()
+            lease.acquire()
         except Timeout:
             return None
         names = self.listing()
         if names is None or name in names:
-            drop(claim)
+            drop(lease)
             return None
-        return claim
+        return lease
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep the other processes, and new ones, away."""
-        with gate(self.out, self.request):
+        with exclusive(self.out, self.request):
             yield
 
 
-def join(out: Path, request: Request, overwrite: bool, is_there: Callable[[], bool]) -> Member | None:
+def join(out: Path, request: Request, overwrite: bool, is_there: Callable[[], bool]) -> Worker | None:
     """Begin an extraction, go on with one, or help with one that is under way.
 
     Args:
@@ -98,38 +98,38 @@ def join(out: Path, request: Request, overwrite: bool, is_there: Callable[[], bo
     """
     partial = partial_of(out)
     partial.parent.mkdir(parents=True, exist_ok=True)
-    with gate(out, request):
+    with exclusive(out, request):
         if _occupied(partial):
             _check_same(out, request)
-            return Member(out, request)
+            return Worker(out, request)
         if is_there():
             shutil.rmtree(partial, ignore_errors=True)
             return None
         if overwrite and (partial / REQUEST).is_file():
             shutil.rmtree(partial)
         open_partial(partial, request)
-        return Member(out, request)
+        return Worker(out, request)
 
 
 @contextmanager
-def gate(out: Path, request: Request) -> Iterator[None]:
+def exclusive(out: Path, request: Request) -> Iterator[None]:
     """Let one process at a time begin, end or replace an extraction to ``out``.
 
     Raises:
         InputError: The one inside works on something else, or does not say on what.
     """
-    lock = _wait_for_gate(out, request)
+    lock = _wait_for_lock(out, request)
     try:
         yield
     finally:
-        _release_gate(partial_of(out), lock)
+        _release_lock(partial_of(out), lock)
 
 
-def _wait_for_gate(out: Path, request: Request) -> FileLock:
+def _wait_for_lock(out: Path, request: Request) -> FileLock:
     nameless_until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return _try_gate(out, _POLL)
+            return _try_lock(out, _POLL)
         except Timeout:
             if (partial_of(out) / REQUEST).exists():
                 _check_same(out, request)
@@ -137,13 +137,13 @@ def _wait_for_gate(out: Path, request: Request) -> FileLock:
                 raise InputError(f"{out}: {_ANOTHER}") from None
 
 
-def _try_gate(out: Path, timeout: float = 0) -> FileLock:
+def _try_lock(out: Path, timeout: float = 0) -> FileLock:
     lock = FileLock(out.resolve().with_name(f".{out.resolve().name}.lock"), timeout=timeout)
     lock.acquire()
     return lock
 
 
-def _release_gate(partial: Path, lock: FileLock) -> None:
+def _release_lock(partial: Path, lock: FileLock) -> None:
     """Open the gate; the last process takes the lock files away, those of killed processes too."""
     if _occupied(partial):
         lock.release()

@@ -124,11 +124,11 @@ def test_after_all_were_killed_the_next_goes_on(context, options, alone, tmp_pat
 def test_two_extractions_of_different_requests_do_not_write_one_output(options, alone, tmp_path):
     out = tmp_path / "set"
     request = alone.manifest.request
-    with workers.join(out, replace(request, dtype="float32"), False, lambda: False) as member:
+    with workers.join(out, replace(request, dtype="float32"), False, lambda: False) as worker:
         for overwrite in (False, True):
             with pytest.raises(InputError, match="another extraction is writing it; wait .* another dtype"):
                 extract(out=out, overwrite=overwrite, **options)
-        with member.alone(), pytest.raises(InputError, match="another extraction is writing it"):
+        with worker.alone(), pytest.raises(InputError, match="another extraction is writing it"):
             extract(out=out, **options)
     with pytest.raises(InputError, match="unfinished extraction with another dtype"):
         extract(out=out, **options)
@@ -139,21 +139,21 @@ def test_two_extractions_of_different_requests_do_not_write_one_output(options, 
 def test_an_extraction_of_the_same_request_is_joined_not_thrown_away(options, alone, tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "SHARD_ROWS", 4)
     out = tmp_path / "set"
-    with workers.join(out, alone.manifest.request, False, lambda: False) as member:
-        claim = member.claim("train-000000.arrow")
-        assert member.claim("train-000000.arrow") is None
-        claim.release()
-        assert member.listing() >= {"request.json", ".train-000000.arrow.lock"}
+    with workers.join(out, alone.manifest.request, False, lambda: False) as worker:
+        lease = worker.lease("train-000000.arrow")
+        assert worker.lease("train-000000.arrow") is None
+        lease.release()
+        assert worker.listing() >= {"request.json", ".train-000000.arrow.lock"}
         assert_same(extract(out=out, overwrite=True, **options).path, alone)
-        assert member.listing() is None
-        assert member.claim("train-000000.arrow") is None
+        assert worker.listing() is None
+        assert worker.lease("train-000000.arrow") is None
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
 def test_a_gate_whose_holder_says_nothing(options, alone, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_PATIENCE", 0)
     with (
-        workers.gate(tmp_path / "set", alone.manifest.request),
+        workers.exclusive(tmp_path / "set", alone.manifest.request),
         pytest.raises(InputError, match="another extraction is writing it"),
     ):
         extract(out=tmp_path / "set", **options)
