@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
-from ..core.files import read_json
+from ..core.field_hashes import HASHES, check_hashes, with_hashes
+from ..core.files import read_json, write_json
+from ..core.records import to_json
 from ..core.typed_json import structured
 
 ADVICE = "damaged, or of another version: evaluate again into another folder"
@@ -67,12 +69,27 @@ class HeldOutRecord:
 
         Raises:
             InputError: No such file, or no such record in it.
+            DamagedFileError: A field was edited, or the hashes by which that is found are missing.
         """
-        return structured(_upgraded(read_json(path)), cls, str(path), advice=ADVICE)
+        values = read_json(path)
+        own = {name: value for name, value in values.items() if name != HASHES}
+        found = structured(_upgraded(own), cls, str(path), advice=ADVICE)
+        if not _is_older(values):
+            check_hashes(values, str(path), writer="the evaluation", advice="evaluate again into another folder")
+        return found
+
+    def write(self, path: Path) -> None:
+        """Write ``data.json``, with the hashes of its fields."""
+        write_json(path, with_hashes(to_json(self)))
+
+
+def _is_older(values: dict[str, Any]) -> bool:
+    """Whether a file is of the version before, whose warnings were ``notes`` and whose fields had no hashes."""
+    return isinstance(values.get("notes"), list)
 
 
 def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
     """The values of any version as those of this one: warnings were ``notes`` without codes."""
-    if not isinstance(values.get("notes"), list):
+    if not _is_older(values):
         return values
     return {name: value for name, value in values.items() if name != "notes"} | {"warnings": of_texts(values["notes"])}

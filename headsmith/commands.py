@@ -52,7 +52,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Count the options, then read them."""
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
-        for param, times in Counter(given).items():
+        for param, times in Counter[Any](given).items():
             if times > 1 and param.param_type_name == "option" and not getattr(param, "multiple", False):
                 several = ", with commas between its values" * ("," in (param.metavar or ""))
                 raise typer.BadParameter(f"given {times} times, expected once{several}", ctx=ctx, param=param)

@@ -1,20 +1,19 @@
 """What a run says of itself: ``run.json``."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
-from ..core.errors import DamagedFileError
-from ..core.field_hashes import changed_fields, field_hashes
-from ..core.records import read_values, to_json, write_record
+from ..core.field_hashes import check_hashes, with_hashes
+from ..core.files import write_json
+from ..core.records import read_values, to_json
 from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
 from .scores import SplitScores
 
 RECORD = "run.json"
 FORMAT, FORMAT_VERSION = "headsmith.run", 1
-HASHES = "fields_sha256"
 _AGAIN = "train again"
 
 
@@ -116,8 +115,7 @@ class RunRecord:
 
 def write_run_record(path: Path, record: RunRecord) -> None:
     """Write a record with the hashes of its fields."""
-    hashes = field_hashes(to_json(record), without=(HASHES,))
-    write_record(path, replace(record, fields_sha256=hashes))
+    write_json(path, with_hashes(to_json(record)))
 
 
 def read_run_record(path: Path) -> RunRecord:
@@ -129,13 +127,7 @@ def read_run_record(path: Path) -> RunRecord:
             found are missing, as in the first runs.
     """
     values = read_values(path, format=FORMAT, version=FORMAT_VERSION, advice=_AGAIN)
-    hashes = values.get(HASHES)
-    if not isinstance(hashes, dict):
-        raise DamagedFileError(f"{path}: {HASHES}: missing, so that nothing says what the training wrote; {_AGAIN}")
-    if edited := changed_fields(values, hashes, without=(HASHES,)):
-        raise DamagedFileError(
-            f"{path}: {', '.join(edited[:3])}: not what the training wrote (hash differs): edited? {_AGAIN}"
-        )
+    check_hashes(values, str(path), writer="the training", advice=_AGAIN)
     return structured(_upgraded(values), RunRecord, str(path), advice=_AGAIN)
 
 

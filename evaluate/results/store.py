@@ -52,7 +52,7 @@ class ResultsFolder:
         make_folder(self.path)
         with self._lock:
             if not self.begun:
-                write_record(self.path / DATA, self.data)
+                self.data.write(self.path / DATA)
         self._check()
 
     def _check(self) -> None:

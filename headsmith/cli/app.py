@@ -14,7 +14,7 @@ from ..core.version import __version__
 class App(typer.Typer):
     """An application whose commands are `Command`."""
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """Register a command, as Typer does."""
         return super().command(name, cls=Command, **options)
 

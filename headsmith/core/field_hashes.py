@@ -5,6 +5,11 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from .errors import DamagedFileError
+
+# The field of a record with the hashes of all others.
+HASHES = "fields_sha256"
+
 
 def field_hashes(record: Mapping[str, Any], *, without: Collection[str]) -> dict[str, str]:
     """SHA-256 of each field of a record as JSON, in hexadecimal.
@@ -22,3 +27,30 @@ def changed_fields(record: Mapping[str, Any], hashes: Mapping[str, Any], *, with
     """The fields, sorted, that have another hash now, are missing, or are new."""
     found = field_hashes(record, without=without)
     return sorted(key for key in found.keys() | hashes.keys() if found.get(key) != hashes.get(key))
+
+
+def with_hashes(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with the hashes of its fields in one more field."""
+    fields = {key: value for key, value in record.items() if key != HASHES}
+    return {**fields, HASHES: field_hashes(fields, without=())}
+
+
+def check_hashes(record: Mapping[str, Any], where: str, *, writer: str, advice: str) -> None:
+    """Compare a record with the hashes in it.
+
+    Args:
+        record: As the file holds it.
+        where: The file, for errors.
+        writer: What wrote it, for errors.
+        advice: What to do, for errors.
+
+    Raises:
+        DamagedFileError: A field is another one now, missing or new; or the hashes themselves are missing.
+    """
+    hashes = record.get(HASHES)
+    if not isinstance(hashes, Mapping):
+        raise DamagedFileError(f"{where}: {HASHES}: missing, so that nothing says what {writer} wrote; {advice}")
+    if edited := changed_fields(record, hashes, without=(HASHES,)):
+        raise DamagedFileError(
+            f"{where}: {', '.join(edited[:3])}: not what {writer} wrote (hash differs): edited? {advice}"
+        )

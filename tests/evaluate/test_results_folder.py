@@ -251,6 +251,24 @@ def test_what_is_damaged_is_named_in_one_line(tmp_path, file, text, message):
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 61}, "n: not what the evaluation wrote"),
+        ({"name": "other"}, "name: not what the evaluation wrote"),
+        ({"class_names": NAMES[::-1]}, "class_names: not what the evaluation wrote"),
+        ({"n": 61, "fields_sha256": None}, "fields_sha256: missing"),
+        ({"n": 61, "fields_sha256": {}}, "class_names, fingerprint, n: not what the evaluation wrote"),
+    ],
+)
+def test_an_edited_held_out_set_is_refused(tmp_path, change, message):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    values = json.loads((tmp_path / "data.json").read_text()) | change
+    (tmp_path / "data.json").write_text(json.dumps(values))
+    with pytest.raises(DamagedFileError, match=rf"data\.json: {message}.*evaluate again into"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize(
     ("place", "value", "said"),
     [
         ("summary.top.1.value", 0.999, r"summary\.top\.1: value: found 0\.999"),
