@@ -79,6 +79,11 @@ class Model(ABC):
         """What the file makes of logits ``(N, C)``, float32; ``None`` where that part of it cannot be run alone."""
         return None
 
+    @property
+    def fixed_batch(self) -> int | None:
+        """How many inputs every run of the file takes; ``None`` where that is free."""
+        return 1 if self.metadata.encoded else None
+
     def feed(self, inputs: Array) -> Array:
         """The batch in the layout and dtype that the file declares."""
         if self.metadata.encoded:

@@ -39,7 +39,7 @@ class Measurement:
         seconds: In all, without the warm-up.
         first_run_seconds: The warm-up on the first batch.
         batch_dependent: Whether an input has other logits in a batch of another size: three of the first batch are run
-            alone, in twos and in sevens.
+            alone, in twos and in sevens, unless the file takes one input a run.
     """
 
     ids: list[str]
@@ -135,6 +135,8 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
 
 def _depends_on_batch(model: Model, inputs: Array, together: Array) -> bool:
     """Whether the first, the middle or the last input of a batch has other logits in a batch of another size."""
+    if model.fixed_batch == 1:
+        return False
     some = np.unique([0, len(inputs) // 2, len(inputs) - 1])
     for rows in batches_of(model, len(some)):
         found = model.run(inputs[some[rows]]).logits

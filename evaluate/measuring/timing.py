@@ -124,8 +124,8 @@ def _answered(candidate: Candidate, result: EvalResult, data: HeldOut) -> tuple[
     model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
     batch = next(data.for_classifier(model.metadata, candidate.names).sample(OPEN).batches(OPEN))
     one = batch.inputs[:1]
-    fixed = candidate.setup and candidate.setup.batch  # a file of a fixed batch takes no more memory for more inputs
-    model.answer(model.feed(np.concatenate([one] * (fixed or result.setup.batch_size))))
+    size = model.fixed_batch or result.setup.batch_size  # a file of a fixed batch takes no more memory for more inputs
+    model.answer(model.feed(np.concatenate([one] * size)))
     return model, one
 
 

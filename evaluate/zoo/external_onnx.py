@@ -58,6 +58,11 @@ class ExternalOnnxModel(Model):
         self.like_probabilities = not self._setup.probabilities
 
     @property
+    def fixed_batch(self) -> int | None:
+        """See `Model.fixed_batch`."""
+        return self._setup.batch
+
+    @property
     def takes_floats(self) -> bool:
         """Whether pixels can be normalised outside the file."""
         return np.issubdtype(self._dtype, np.floating)
@@ -75,7 +80,7 @@ class ExternalOnnxModel(Model):
 
     def answer(self, fed: Array) -> Outputs:
         """Run the session, in batches of the file's own size where that is fixed."""
-        size = self._setup.batch or len(fed)
+        size = self.fixed_batch or len(fed)
         parts = [self._scores(fed[start : start + size], size) for start in range(0, len(fed), size)]
         return best(np.concatenate(parts))
 

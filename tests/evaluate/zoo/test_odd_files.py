@@ -228,9 +228,14 @@ def warnings(onnx_file, recipe_file, image_folder, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("graph", [ACROSS, FIRST, *map(not_finite_at, (1, 2, 7))])
+@pytest.mark.parametrize("graph", [ACROSS, ACROSS.replace("[N", "[2"), FIRST, *map(not_finite_at, (1, 2, 7))])
 def test_answers_that_depend_on_the_batch_are_warned_of(warnings, graph):
     assert "depend on what lies beside it" in warnings(graph)
+
+
+def test_a_file_of_one_image_a_run_is_not_asked_for_other_batches(warnings, monkeypatch):
+    monkeypatch.setattr("headsmith.evaluate.measuring.measurement.batches_of", lambda *_: pytest.fail("ran again"))
+    assert "depend on what lies beside it" not in warnings(ACROSS.replace("[N", "[1"))
 
 
 def test_answers_that_break_at_a_size_that_is_only_timed_are_warned_of(warnings, monkeypatch):
