@@ -1,4 +1,4 @@
-"""Kinds of TIFF and JPEG 2000 that PIL opens and reads wrongly, or not at all: refused before they are decoded."""
+"""Kinds of TIFF, JPEG 2000 and GIF that PIL opens and reads wrongly, or not at all: refused before they are decoded."""
 
 import io
 import struct
@@ -32,7 +32,7 @@ def check_kind(image: Image.Image, file: BinaryIO) -> None:
         file: What it was opened from; its place is kept.
 
     Raises:
-        InputError: A TIFF or JPEG 2000 of such a kind, or one that is far larger than its file can hold.
+        InputError: A TIFF, JPEG 2000 or GIF of such a kind, or one that is far larger than its file can hold.
     """
     if image.format == "TIFF":
         _check_tiff(image)
@@ -40,6 +40,8 @@ def check_kind(image: Image.Image, file: BinaryIO) -> None:
         place = file.tell()
         _check_jpeg_2000(image, file)
         file.seek(place)
+    elif image.format == "GIF":
+        _check_gif(image)
 
 
 def unread_kind(file: BinaryIO) -> str | None:
@@ -78,6 +80,17 @@ def _check_tiff(image: Image.Image) -> None:
     colours = _numbers(tags.get(_COLOURS, ()))
     if image.mode in ("P", "PA") and 0 < max(colours, default=0) < 256:
         raise InputError(f"a TIFF whose palette has no level above 255, of 8 bits or of 16; {_ADVICE}")
+
+
+def _check_gif(image: Image.Image) -> None:
+    """What a first frame leaves of the canvas is transparent in browsers; in PIL only where an index is transparent."""
+    (tile, *_) = image.tile  # type: ignore[attr-defined]  # of PIL's GifImageFile
+    box = tuple(tile[1])
+    if box != (0, 0, *image.size) and "transparency" not in image.info:
+        raise InputError(
+            f"a GIF whose first frame fills {box} of {image.size[0]} x {image.size[1]} pixels: browsers leave the rest "
+            f"transparent, PIL paints it; {_ADVICE}"
+        )
 
 
 def _numbers(value: Any) -> Sequence[int]:

@@ -47,7 +47,8 @@ def to_rgb(image: Image.Image, source: Image.Image, raw: Sequence[str]) -> tuple
         raise InputError(f"mode {image.mode}: {kind} pixels, whose range the file does not say; {_ADVICE}")
     if image.mode == "L" and _tag(source, _SAMPLE_FORMAT) == _SIGNED:
         raise InputError(f"mode L: signed 8-bit pixels, whose range the file does not say; {_ADVICE}")
-    found = [] if image.mode in PLAIN and not deep else [_named(image.mode, deep)]
+    mode = "grey with alpha" if any(kind.startswith("LA") for kind in raw) else image.mode
+    found = [] if image.mode in PLAIN and not deep else [_named(mode, deep)]
     if image.mode.startswith("I"):
         return _opaque_or_not(_from_wide_grey(image, source)), found
     transparency = image.info.get("transparency")

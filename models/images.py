@@ -56,8 +56,8 @@ def open_image(
             whose mode does not say what its numbers mean.
     """
     try:
-        if isinstance(source, bytes) and len(source) > MOST_BYTES:
-            raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, expected an image")
+        if isinstance(source, bytes) and (wrong := _wrong_length(len(source))):
+            raise InputError(wrong)
         file = io.BytesIO(source) if isinstance(source, bytes) else ToItsEnd(_file(source))
         with file, _opened(file) as image:
             _check_size(image)
@@ -128,9 +128,15 @@ def _file(source: str | Path) -> Path:
     if not Path(source).exists():
         raise InputError(f"{source}: no such file")
     path = regular_file(source)
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, expected an image")
+    if wrong := _wrong_length(path.stat().st_size):
+        raise InputError(f"{path}: {wrong}")
     return path
+
+
+def _wrong_length(length: int) -> str | None:
+    if not length:
+        return "not a readable image (the file is empty)"
+    return f"is larger than {MOST_BYTES >> 20} MiB, expected an image" if length > MOST_BYTES else None
 
 
 def _check_size(image: Image.Image) -> None:
@@ -152,7 +158,7 @@ def _has_more(image: Image.Image) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    text = (str(error).splitlines() or [type(error).__name__])[0]
-    if text.startswith("decoder error"):
+    text = (str(error).splitlines() or [""])[0]
+    if not text or text.startswith("decoder error"):
         return "damaged, its decoder fails"
     return "not an image format that is read" if text.startswith("cannot identify") else text

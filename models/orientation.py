@@ -1,6 +1,8 @@
 """How an image is to be turned, by its EXIF or XMP data."""
 
 import struct
+from numbers import Real
+from typing import Any
 
 from PIL import ExifTags, Image
 
@@ -23,13 +25,18 @@ def upright(image: Image.Image) -> tuple[Image.Image, list[str]]:
         The image, and a remark where its EXIF is damaged and says no orientation.
     """
     try:
-        orientation = image.getexif().get(ExifTags.Base.Orientation)
+        orientation: Any = image.getexif().get(ExifTags.Base.Orientation)
     except Exception:  # noqa: BLE001 - PIL raises anything on damaged EXIF: struct.error, SyntaxError, ...
         return image, [UNCLEAR]
-    if orientation is None and not _is_whole(image.info.get("exif")):
+    if not _is_number(orientation) and not (orientation is None and _is_whole(image.info.get("exif"))):
         return image, [UNCLEAR]
-    turn = _TURNS.get(orientation) if isinstance(orientation, int) else None
+    turn = _TURNS.get(orientation)
     return (image if turn is None else image.transpose(turn)), []
+
+
+def _is_number(orientation: object) -> bool:
+    """Whether it is a whole number, of whatever type: PIL turns by 6.0 and 6/1 too, and not by text or bytes."""
+    return isinstance(orientation, Real) and float(orientation).is_integer()
 
 
 def _is_whole(exif: bytes | None) -> bool:

@@ -59,6 +59,12 @@ def deep_jpeg_2000(mode: str, depth: int) -> bytes:
     return bytes(content)
 
 
+def on_canvas(content: bytes) -> bytes:
+    """A GIF whose canvas is twice as wide and high as its frame (GIF89a, section 18)."""
+    width, height = struct.unpack_from("<2H", content, 6)
+    return content[:6] + struct.pack("<2H", 2 * width, 2 * height) + content[10:]
+
+
 def planes(bits: int, count: int, photometric: int, data: bytes) -> bytes:
     """A TIFF of one pixel, a strip for every channel (TIFF 6.0, PlanarConfiguration)."""
     size = bits // 8
@@ -109,7 +115,7 @@ ROWS = [
         "grey with alpha, 16 bits",
         png((2, 1), 16, 4, [wide(">", 0, 0x4000, 0x0700, 0xFFFF)]),
         grey(191, 7),
-        (*SEE, made("16-bit RGBA")),
+        (*SEE, made("16-bit grey with alpha")),
     ),
     Row("PNG", "RGB, 8 bits", png((2, 1), 8, 2, [bytes([1, 2, 3, 4, 5, 6])]), [(1, 2, 3), (4, 5, 6)]),
     Row(
@@ -185,6 +191,13 @@ ROWS = [
     Row("WebP", "EXIF orientation", saved(TURNED, "WEBP", lossless=True, exif=exif(6)), [RED] * 8),
     Row("GIF", "palette", saved(FULL, "GIF"), [RED]),
     Row("GIF", "palette, an index transparent", saved(half(RED), "GIF"), [RED] * 8 + [WHITE] * 8, SEE),
+    Row(
+        "GIF",
+        "a first frame smaller than the canvas",
+        on_canvas(saved(FULL, "GIF")),
+        "PIL paints it; convert it to PNG",
+    ),
+    Row("GIF", "the same, an index transparent", on_canvas(saved(half(RED), "GIF")), [RED] * 8 + [WHITE] * 24, SEE),
     Row("GIF", "animation", saved(FULL, "GIF", **frames()), [RED], MORE),
     Row("TIFF", "black and white, 1 bit", tiff((2, 1), [1], 1, b"\x40"), grey(0, 255)),
     Row("TIFF", "black and white, 1 bit, white is zero", tiff((2, 1), [1], 0, b"\x40"), grey(255, 0)),

@@ -1,6 +1,7 @@
 import io
 import os
 import re
+import struct
 import warnings
 import zlib
 from dataclasses import replace
@@ -8,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from image_files import exif, png
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, ImageCms, ImageOps, TiffTags
 from PIL.PngImagePlugin import PngImageFile
 
 from headsmith.models import Preprocessing
@@ -78,7 +79,8 @@ def noise() -> Image.Image:
     ("content", "reason"),
     [
         pytest.param(b"just text", "not an image format", id="text"),
-        pytest.param(b"", "not an image format", id="empty"),
+        pytest.param(b"", "the file is empty", id="empty"),
+        pytest.param(png((1, 1), 8, 3, [b"\0"]), "damaged, its decoder fails", id="no palette"),
         pytest.param(encoded(noise(), "PNG")[:900], "", id="truncated PNG"),
         pytest.param(encoded(noise(), "JPEG")[:900], "truncated", id="truncated JPEG"),
     ],
@@ -161,6 +163,45 @@ def test_damaged_exif_leaves_the_image_as_it_is_stored_and_is_told(damaged):
     assert image.size == (8, 4)
     assert image.getpixel((0, 0)) == RED
     assert remarks(image) == ("EXIF that does not read, taken as stored",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "read"),
+    [
+        (TiffTags.FLOAT, 6.0, True),
+        (TiffTags.DOUBLE, 6.0, True),
+        (TiffTags.RATIONAL, (6, 1), True),
+        (TiffTags.SIGNED_RATIONAL, (12, 2), True),
+        (TiffTags.LONG, 6, True),
+        (TiffTags.SIGNED_SHORT, 6, True),
+        (TiffTags.FLOAT, 6.5, False),
+        (TiffTags.FLOAT, float("nan"), False),
+        (TiffTags.RATIONAL, (6, 0), False),
+        (TiffTags.BYTE, b"\6", False),
+        (TiffTags.ASCII, "6", False),
+        (TiffTags.UNDEFINED, b"\6", False),
+    ],
+)
+def test_an_orientation_of_another_type_is_pillow_s_or_is_told(kind, value, read):
+    packed = {
+        TiffTags.FLOAT: lambda: struct.pack("<f", value),
+        TiffTags.DOUBLE: lambda: struct.pack("<d", value),
+        TiffTags.RATIONAL: lambda: struct.pack("<2I", *value),
+        TiffTags.SIGNED_RATIONAL: lambda: struct.pack("<2i", *value),
+        TiffTags.LONG: lambda: struct.pack("<I", value),
+        TiffTags.SIGNED_SHORT: lambda: struct.pack("<h", value),
+        TiffTags.ASCII: lambda: value.encode() + b"\0",
+    }.get(kind, lambda: value)()
+    stored = packed.ljust(4, b"\0") if len(packed) <= 4 else struct.pack("<I", 26)
+    count = len(packed) if kind == TiffTags.ASCII else 1
+    data = (
+        b"Exif\0\0II*\0" + struct.pack("<IHHHI4sI", 8, 1, 0x0112, kind, count, stored, 0) + packed * (len(packed) > 4)
+    )
+    content = encoded(two_tone(), "PNG", exif=data)
+    image, expected = open_image(content, "x.png"), ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
+    np.testing.assert_array_equal(np.asarray(image), np.asarray(expected))
+    assert (image.size == two_tone().size) is not read
+    assert remarks(image) == (() if read else ("EXIF that does not read, taken as stored",))
 
 
 def test_orientation_is_pillow_s_for_every_value():

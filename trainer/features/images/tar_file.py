@@ -1,19 +1,22 @@
 """``.tar`` files of images and their labels, as `datasets` reads them (WebDataset)."""
 
+import json
 import re
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ....core.errors import InputError
 from ....core.files import regular_file
+from ....core.printable import printable, shown
 from .folder_source import IMAGE_SUFFIXES
 
-# Of text; other kinds are arrays and pickles, which `datasets` would decode.
-_LABELS = frozenset(".cls .cls2 .id .index .inx .json .jsn .text .txt".split())  # noqa: SIM905
+# What `datasets` decodes by itself; other kinds are arrays and pickles.
+_NUMBERS, _JSON, _TEXT = (".cls", ".cls2", ".id", ".index", ".inx"), (".json", ".jsn"), (".text", ".txt")
+_LABELS = frozenset((*_NUMBERS, *_JSON, *_TEXT))
 _SAMPLE = re.compile(r"(?P<key>(?:.*/|)[^.]+)[.](?P<ending>[^/]*)")  # as `datasets` divides a name
 
-_STEP = 1 << 20
+_STEP, _EXCERPT = 1 << 20, 40
 
 
 def check_tar(path: Path) -> dict[str, str]:
@@ -45,7 +48,35 @@ def check_tar(path: Path) -> dict[str, str]:
     size = sum(member.size for member in members)
     if size > path.stat().st_size or any(member.issparse() for member in members):
         raise InputError(f"{path}: says to hold {size:,} bytes, more than it has; write it again without holes")
+    _check_labels(path, members)
     return _endings(member.name for member in members)
+
+
+def _check_labels(path: Path, members: Iterable[tarfile.TarInfo]) -> None:
+    """Read what `datasets` would read of labels, to name the one that it stumbles over."""
+    with path.open("rb") as file:
+        for member in members:
+            suffix = Path(member.name).suffix.lower()
+            if suffix not in _LABELS:
+                continue
+            file.seek(member.offset_data)
+            content = file.read(member.size)
+            kind, read = _reader(suffix)
+            try:
+                read(content)
+            except (ValueError, RecursionError):
+                found = shown(content[:_EXCERPT].decode(errors="replace"))
+                raise InputError(
+                    f"{path}: {printable(member.name[-80:])}: {found} found, expected {kind}; correct it or take its "
+                    "sample out"
+                ) from None
+
+
+def _reader(suffix: str) -> tuple[str, Callable[[bytes], object]]:
+    """What a kind of label is, in words, and how `datasets` reads it."""
+    if suffix in _NUMBERS:
+        return "a whole number", int
+    return ("JSON", json.loads) if suffix in _JSON else ("text in UTF-8", bytes.decode)
 
 
 def check_same_images(found: Mapping[Path, Mapping[str, str]]) -> None:

@@ -342,6 +342,33 @@ def test_a_tar_that_holds_more(tmp_path, members, changes, match):
     refused(tmp_path / "shop", rf"test\.tar: .*({match})|{match}")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("cls", b"hello", "'hello' found, expected a whole number; correct it or take its sample out"),
+        ("id", b"", "'' found, expected a whole number"),
+        ("inx", b"1.5", "'1.5' found, expected a whole number"),
+        ("json", b"{", "'{' found, expected JSON"),
+        ("json", b'{"a": NaN, }', "found, expected JSON"),
+        ("txt", b"\xff\xfe", "found, expected text in UTF-8"),
+    ],
+)
+def test_a_label_in_a_tar_that_cannot_be_read_is_named(tmp_path, name, content, reason):
+    (tmp_path / "shop").mkdir()
+    members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"%d" % (row % 2)))]
+    archive(tmp_path / "shop" / "test.tar", *members, ("z.png", PNG), (f"z.{name}", content))
+    refused(tmp_path / "shop", rf"test\.tar: z\.{name}: .*{re.escape(reason)}")
+
+
+def test_class_names_that_stand_twice_in_parquet_are_named(tmp_path):
+    (tmp_path / "shop").mkdir()
+    noted = {"info": {"features": {"label": {"names": ["ant", "bee", "ant"], "_type": "ClassLabel"}}}}
+    table = pa.table({"image": pa.array([{"bytes": PNG, "path": None}] * 2), "label": [0, 1]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps(noted)})
+    pq.write_table(table, tmp_path / "shop" / "test.parquet")
+    refused(tmp_path / "shop", r"test\.parquet: names: 'ant' stands twice, expected each class name once")
+
+
 @pytest.mark.parametrize("kind", ["between members", "half an end", "a header overwritten", "two archives"])
 def test_a_tar_that_was_cut_between_its_members(tmp_path, kind):
     """Readers of tar stop without a word where no header is (POSIX.1-2017, pax: two blocks of zeros end an archive)."""
