@@ -83,10 +83,11 @@ def useless_loss(fitted: FitRecord, num_classes: int) -> CodedWarning | None:
     loss, equal = fitted.kept.loss, chance_loss(fitted.config, num_classes)
     if loss <= USELESS * equal:
         return None
+    now, far = f"--learning-rate (now {fitted.config.step_size:g})", loss > FAR * equal
+    advice = f"lower {now}" if far else f"change {now}, or train for more --epochs"
     return CodedWarning(
-        RUNAWAY if loss > FAR * equal else "useless",
-        f"the loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; change "
-        f"--learning-rate (now {fitted.config.step_size:g}), or train for more --epochs",
+        RUNAWAY if far else "useless",
+        f"the loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; {advice}",
     )
 
 

@@ -53,5 +53,5 @@ def check_stated(manifest: Manifest, model: Model, inputs: Array, found: Outputs
     for field, (expected, said) in pairs.items():
         if said != expected:
             raise DamagedFileError(
-                f"{model.path}: has {field} {expected}, {MANIFEST} says {said}: edited by hand? export it again"
+                f"{model.path}: has {field} {expected!r}, {MANIFEST} says {said!r}: edited by hand? export it again"
             )

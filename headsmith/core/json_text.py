@@ -13,6 +13,10 @@ def parse_json(text: str | bytes) -> Any:
     """
     try:
         return json.loads(text, object_pairs_hook=_object)
+    except ValueError as error:
+        if "int_max_str_digits" in str(error):  # Python's advice, for which no user has a place
+            raise ValueError("a number of thousands of digits") from None
+        raise
     except RecursionError:
         raise ValueError("values lie too deep in each other") from None
 

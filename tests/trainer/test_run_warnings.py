@@ -33,7 +33,7 @@ def test_columns_of_different_scales_are_told(tmp_path):
 def test_a_loss_above_that_of_equal_scores_is_warned_of(digits, tmp_path):
     wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
     [warning] = wild.record.warnings
-    assert f"where {np.log(10):.3g} needs no features; change `learning_rate` (now 1e+30)" in warning.message
+    assert f"where {np.log(10):.3g} needs no features; lower `learning_rate` (now 1e+30)" in warning.message
     calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
     assert calm.record.warnings == []
 

@@ -96,6 +96,25 @@ def test_a_field_that_is_left_out_is_refused(copy, path):
         read_manifest(copy / "manifest.json")
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("k", "4", "k: found '4', expected a whole number"),
+        ("k", 4.0, "k: found 4.0, expected a whole number"),
+        ("held_out.n", "2", "held_out.n: found '2', expected a whole number"),
+        ("head.num_classes", True, "head.num_classes: found true, expected a whole number"),
+        ("input.dtype", 1, "input.dtype: found 1, expected text"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_as_such(edit, path, value, told):
+    def change(manifest):
+        outer, _, inner = path.partition(".")
+        (manifest[outer] if inner else manifest)[inner or outer] = value
+
+    with pytest.raises(DamagedFileError, match=rf"manifest\.json: {told}"):
+        verify(edit(change))
+
+
 @pytest.mark.parametrize("value", [7, None, [7]])
 def test_outputs_that_are_no_names(edit, value):
     with pytest.raises(
