@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...core.coded_warnings import CodedWarning
+from ...core.field_hashes import HASHES, check_hashes, with_hashes
 from ...core.files import write_json
 from ...core.records import read_values, to_json
 from ...core.typed_json import structured
@@ -178,10 +179,10 @@ def cells(row: Any) -> dict[str, Cell]:
 
 
 def sweep_values(record: SweepRecord) -> dict[str, Any]:
-    """What ``sweep.json`` holds: its rows are those of ``summary.csv``."""
+    """What ``sweep.json`` holds: its rows are those of ``summary.csv``, and hashes of the fields."""
     rows = {"groups": record.groups, "settings": record.settings}
     values: dict[str, Any] = to_json(record)
-    return values | {name: [cells(row) for row in one] for name, one in rows.items()}
+    return with_hashes(values | {name: [cells(row) for row in one] for name, one in rows.items()})
 
 
 def write_sweep_record(path: Path, record: SweepRecord) -> None:
@@ -194,11 +195,16 @@ def read_sweep_record(path: Path) -> SweepRecord:
 
     Raises:
         InputError: No such file, or one of another format or a later version.
-        DamagedFileError: A field is missing, unknown or of another kind.
+        DamagedFileError: A field is missing, unknown, of another kind, or was edited, or the hashes by which that is
+            found are missing; an older record had none.
     """
     again = "sweep again"
     values = read_values(path, format=FORMAT, version=FORMAT_VERSION, advice=again)
-    return structured(_nested(_upgraded(values)), SweepRecord, str(path), advice=again)
+    own = {name: value for name, value in values.items() if name != HASHES}
+    found = structured(_nested(_upgraded(own)), SweepRecord, str(path), advice=again)
+    if "contenders" not in values:
+        check_hashes(values, str(path), writer="the sweep", advice=again)
+    return found
 
 
 def _nested(values: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.metrics import top_k_accuracy_score
 
-from headsmith.core.errors import InputError
+from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.trainer import FeatureSet, train
 from headsmith.trainer.sweep import Sweep, bank_grouping, sweep, sweeping
 from headsmith.trainer.sweep.sweep_record import PairedTests, sweep_values
@@ -113,6 +113,23 @@ def test_the_record_says_what_it_was_made_with(found):
     (tests,) = record["paired"]["tests"].values()
     assert set(tests) == {"top1", "top5"}
     assert not list(found.path.parent.glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda record: record["winner"]["test"].update(top1=1.0), "winner: not what the sweep wrote"),
+        (lambda record: record.update(warnings=[], fields_sha256=None), "fields_sha256: missing"),
+        (lambda record: record["fields_sha256"].pop("seconds"), "seconds: not what the sweep wrote"),
+        (lambda record: record.pop("fields_sha256"), "fields_sha256: missing"),
+    ],
+)
+def test_a_record_that_was_edited_is_refused(found, tmp_path, change, message):
+    record = json.loads((found.path / "sweep.json").read_text())
+    change(record)
+    (tmp_path / "sweep.json").write_text(json.dumps(record))
+    with pytest.raises(DamagedFileError, match=rf"sweep\.json: {message}.*sweep again"):
+        Sweep.load(tmp_path)
 
 
 def test_the_picture_has_a_panel_for_each_axis_that_the_legend_does_not_show(found):
