@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.core.records import write_record
 from headsmith.evaluate.held_out import open_data, part_trained_on
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.export import training_source
@@ -81,7 +80,7 @@ def test_the_held_out_part_of_a_source_with_copies_is_the_one_that_was_written(
     source = HeldOutSource(str(data), part=part)
     found = open_data(source)
     assert found.ids == features.ids("test")
-    write_record(tmp_path / "data.json", HeldOutRecord(found.name, found.fingerprint, [], 1, source, []))
+    HeldOutRecord(found.name, found.fingerprint, [], 1, source, []).write(tmp_path / "data.json")
     assert open_data(HeldOutRecord.read(tmp_path / "data.json").source).ids == features.ids("test")
 
 

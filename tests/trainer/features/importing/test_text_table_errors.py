@@ -141,7 +141,7 @@ def test_rows_that_are_equal_are_told(tmp_path):
     path.write_text("\n".join([HEADING, *ROWS, *ROWS[:5], *torn]) + "\n")
     made = import_features(path, out=tmp_path / "set")
     [warning] = made.manifest.warnings
-    assert str(warning).startswith("copies: 16 rows are equal to another row, ")
+    assert str(warning).startswith("leak: 16 rows are equal to another row, ")
     assert "6 of them to a row of another class" in warning.message
     assert warning.message.endswith("see `headsmith inspect`")
     assert inspect_features(made).problems
