@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .wide_linear import WideLinear
 
 _MOST_STEPS = 16
+# Rows from which on a thread draws the order of the next epoch; that of fewer takes less than to wait for a thread.
+_MANY = 2**15
 
 
 class Epochs(Protocol):
@@ -117,26 +119,26 @@ class StepEpochs:
         row_bytes = max(rows.features[:1].numel() * rows.features.element_size(), 1)
         batch = self.config.batch_size // processes.count
         self.window = min(max(WINDOW_BYTES // (row_bytes * max(batch, 1)), 1), _MOST_STEPS)
+        self._names = [name for name, parameter in bank.head.named_parameters() if parameter.requires_grad]
         self._planner = ThreadPoolExecutor(1)
         self._plans: dict[int, Future[list[Window]]] = {}
 
     def run(self, epoch: int, advance: Callable[[int], None]) -> Tensor:
-        """See `Epochs.run`; a thread draws the next epoch's order meanwhile."""
+        """See `Epochs.run`."""
         self.steps.begin(epoch)
-        plan = self._plan(epoch).result()
-        if epoch < self.config.epochs:
-            self._plan(epoch + 1)
         with tf32(self.processes.device):
-            for window, features, labels in self.rows.windows(plan):
+            for window, features, labels in self.rows.windows(self._plan(epoch)):
                 self.steps.run(window, features, labels)
                 advance(sum(window.totals))
-        del self._plans[epoch]
         return self.steps.loss.clone()
 
-    def _plan(self, epoch: int) -> Future[list[Window]]:
-        if epoch not in self._plans:
-            self._plans[epoch] = self._planner.submit(self._drawn, epoch)
-        return self._plans[epoch]
+    def _plan(self, epoch: int) -> list[Window]:
+        """The order of an epoch; of many rows a thread draws the next one meanwhile."""
+        waiting = self._plans.pop(epoch, None)
+        plan = self._drawn(epoch) if waiting is None else waiting.result()
+        if self.images >= _MANY and epoch < self.config.epochs:
+            self._plans[epoch + 1] = self._planner.submit(self._drawn, epoch + 1)
+        return plan
 
     def _drawn(self, epoch: int) -> list[Window]:
         order = row_order(self.labels, self.config.seed, epoch, balanced=self.config.balanced)
@@ -147,11 +149,10 @@ class StepEpochs:
 
     def state(self) -> dict[str, Tensor]:
         """See `Epochs.state`; with averaging, the averages, freed of their start from 0."""
-        names = [name for name, parameter in self.bank.head.named_parameters() if parameter.requires_grad]
         if not self.steps.averages:
-            return dict(zip(names, (p.detach() for p in self.bank.parameters), strict=True))
+            return dict(zip(self._names, (p.detach() for p in self.bank.parameters), strict=True))
         weight = 1 - self.config.averaging**self.steps.taken
-        return dict(zip(names, (average / weight for average in self.steps.averages), strict=True))
+        return dict(zip(self._names, (average / weight for average in self.steps.averages), strict=True))
 
     def save(self) -> dict[str, Any]:
         """See `Epochs.save`."""

@@ -5,9 +5,10 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 from torch import Tensor
@@ -170,13 +171,15 @@ class Fit:
         total, rows = config.epochs, self.epochs.images
         title = f"Training {config.loss}" if self.bank.size == 1 else f"Training {self.bank.size} heads"
         done, shown = self.done * rows, not self.processes.rank
-        with progress(title, rows, "rows", done=done, epochs=total, shown=shown) as show:
-            self._write(metrics, self.selection.histories)
+        shows = progress(title, rows, "rows", done=done, epochs=total, shown=shown)
+        with shows as show, ExitStack() as opened:
+            log = None if metrics is None else opened.enter_context(metrics.open("w", 1, encoding="utf-8"))
+            self._write(log, self.selection.histories)
             while self.done < total and any(self.selection.active):
                 found = torch.cat([self._epoch(show), *self._validate()], dim=1).tolist()  # waits for the device
                 self.seconds = before + time.perf_counter() - start
                 new = self._score(found)
-                self._write(metrics, new, append=True)
+                self._write(log, new)
                 show(0, self.selection.status())
                 if checkpoint is not None and not self.processes.rank and any(self.selection.active):
                     checkpoint.save(self._state)
@@ -249,14 +252,13 @@ class Fit:
             else:
                 self.best_state[name][head].copy_(value[head])
 
-    def _write(self, metrics: Path | None, histories: Sequence[Sequence[EpochScores]], append: bool = False) -> None:
-        if metrics is None:
+    def _write(self, log: TextIO | None, histories: Sequence[Sequence[EpochScores]]) -> None:
+        if log is None:
             return
-        with metrics.open("a" if append else "w", encoding="utf-8") as log:
-            for head, history in enumerate(histories):
-                for epoch in history:
-                    values = ({} if self.bank.size == 1 else {"head": head}) | to_json(epoch)
-                    log.write(json.dumps(values) + "\n")
+        for head, history in enumerate(histories):
+            for epoch in history:
+                values = ({} if self.bank.size == 1 else {"head": head}) | to_json(epoch)
+                log.write(json.dumps(values) + "\n")
 
     def _final(self, name: str) -> list[tuple[SplitScores | None, Tensor]]:
         """Scores, and ranks ``(N,)`` on the CPU, of every head's best epoch; none without that split."""

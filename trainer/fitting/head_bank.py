@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...models.heads import Head
 from ..config import TrainConfig
@@ -23,11 +23,13 @@ class Bank:
     Attributes:
         head: The module.
         size: H.
+        parameters: What is trained, each with the bank's axis first unless the bank is a single head.
         groups: Which heads share a loss, in order, and that loss, row by row.
     """
 
     def __init__(self, head: Head, configs: Sequence[TrainConfig], device: torch.device) -> None:
         self.head, self.size = head.to(device), len(configs)
+        self.parameters = [parameter for parameter in self.head.parameters() if parameter.requires_grad]
         self.groups: list[tuple[slice, TopKCrossEntropy]] = []
         self._upstream: dict[float, Tensor] = {}
         first = 0
@@ -36,11 +38,6 @@ class Bank:
             loss = criterion(group[0], inplace=device.type == "cuda").to(device)
             self.groups.append((slice(first, first + len(group)), loss))
             first += len(group)
-
-    @property
-    def parameters(self) -> list[nn.Parameter]:
-        """What is trained, each with the bank's axis first unless the bank is a single head."""
-        return [parameter for parameter in self.head.parameters() if parameter.requires_grad]
 
     def logits(self, features: Tensor) -> Tensor:
         """Logits ``(H, N, C)`` of features ``(N, D)``."""
@@ -56,7 +53,7 @@ class Bank:
         """
         for heads, loss in self.groups:
             group = logits[heads]
-            yield loss(group.flatten(0, 1), labels.repeat(len(group))).view(group.shape[:2])
+            yield loss(group.flatten(0, 1), _repeated(labels, len(group))).view(group.shape[:2])
 
     def gradient(self, logits: Tensor, labels: Tensor, upstream: float) -> tuple[Tensor, list[Tensor]]:
         """The gradient of ``upstream`` times the sum of all losses by the logits, and those losses.
@@ -69,7 +66,7 @@ class Bank:
         gradient, found = logits.detach(), []
         for heads, loss in self.groups:
             group = gradient[heads]
-            slope, losses = self.slope(loss, group.flatten(0, 1), labels.repeat(len(group)), upstream)
+            slope, losses = self.slope(loss, group.flatten(0, 1), _repeated(labels, len(group)), upstream)
             if len(self.groups) == 1:
                 gradient = slope.view_as(group)
             elif slope.data_ptr() != group.data_ptr():
@@ -92,6 +89,11 @@ class Bank:
         losses: Tensor = loss(logits, labels)
         [slope] = torch.autograd.grad(losses, logits, self._upstream[upstream].expand_as(losses))
         return slope, losses.detach()
+
+
+def _repeated(labels: Tensor, times: int) -> Tensor:
+    """Labels ``(N,)`` for so many heads; those of a single one are not copied."""
+    return labels if times == 1 else labels.repeat(times)
 
 
 def loss_key(config: TrainConfig) -> tuple[object, ...]:

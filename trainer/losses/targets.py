@@ -155,6 +155,11 @@ def _check_shares(labels: Tensor) -> None:
 
 def _check_range(labels: Tensor, num_classes: int, ignore_index: int) -> None:
     labels = labels.long()
+    if not labels.numel():
+        return
+    lowest, highest = labels.aminmax()
+    if lowest >= 0 and highest < num_classes:
+        return
     outside = ((labels < 0) | (labels >= num_classes)) & (labels != ignore_index)
     if outside.any():
         row = outside.nonzero()[0]
