@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from split_features import feature_set
 
+HERE = Path(__file__).parent
 NUMPY_WARNINGS_OF_TRITON = "ignore::RuntimeWarning"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--noconftest"]
 
@@ -18,8 +19,8 @@ def under_the_interpreter():
 
     def run(*paths: Path) -> str:
         done = subprocess.run(
-            [*PYTEST, "-W", NUMPY_WARNINGS_OF_TRITON, *map(str, paths)],
-            env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+            [*PYTEST, "-p", "quick_interpreter", "-W", NUMPY_WARNINGS_OF_TRITON, *map(str, paths)],
+            env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)},
             capture_output=True,
             text=True,
             check=False,
