@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+import numpy as np
+import xxhash
 from scipy.special import bdtr
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_g
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size
 from .features.feature_set import FeatureSet
+from .features.inspection.checksums import as_written
 from .features.inspection.splits import few_rows, unanswered
 from .features.leaks import leaks
 from .fitting import Fitted
@@ -51,6 +54,7 @@ def run_warnings(fitted: Fitted, feature_set: FeatureSet) -> list[CodedWarning]:
         _tiny(fitted, feature_set.arrays("train")[0]),
         _few(feature_set),
         *leaks(feature_set),
+        _damaged(feature_set),
     )
     lost = unanswered(feature_set.columns, feature_set.class_names)
     told = [replace(one, message=with_keywords(one.message)) for one in found if one is not None]
@@ -204,3 +208,18 @@ def _some(features: Tensor) -> Tensor:
 def _few(feature_set: FeatureSet) -> CodedWarning | None:
     found = few_rows(feature_set.columns["train"], feature_set.manifest)
     return CodedWarning("few-rows", found) if found else None
+
+
+def _damaged(feature_set: FeatureSet) -> CodedWarning | None:
+    changed = []
+    for split, columns in feature_set.columns.items():
+        digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(columns.features).data)
+        if as_written(feature_set.path, split, feature_set.manifest, columns, digest) is False:
+            changed.append(split)
+    if not changed:
+        return None
+    return CodedWarning(
+        "damaged",
+        f"{' and '.join(changed)}: features are not those that were written: the file is damaged, or another program "
+        "saved it; make it again and train again",
+    )

@@ -166,6 +166,15 @@ def _check(scores: RowScores, ids: Sequence[str | None]) -> None:
     if len(shapes) != 1 or not 1 <= next(iter(shapes))[1] <= scores.num_logits:
         raise ValueError(f"{', '.join(LISTS)}: found lists of other lengths")
     _check_ranks(scores)
+    _check_probabilities(scores)
+
+
+def _check_probabilities(scores: RowScores) -> None:
+    """Raise a `ValueError` where the label's probability is another one than among the best answers."""
+    rows, places = np.nonzero(scores.topk_indices == scores.labels[:, None])
+    listed, own = scores.topk_scores[rows, places], np.exp(scores.log_probabilities[rows])
+    if not scores.multi_label and (abs(listed - own) > _ROUNDING).any():  # nor where either is NaN
+        raise ValueError("log_probabilities: found others than topk_scores has of the same labels")
 
 
 def _check_ranks(scores: RowScores) -> None:

@@ -1,5 +1,6 @@
 """Results as they are read: by the report, by comparisons, by anybody."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,9 +12,11 @@ from PIL import Image
 
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
+from ...core.records import to_json
 from ...core.spreadsheet_cells import text_of
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
+from ..metrics import class_table, reliability, selective, summarize
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
@@ -87,6 +90,7 @@ class Results:
                 f"{len(result.labels)}; evaluate again"
             )
         _check_counts(found, result, path)
+        _check_figures(found, result, path.with_name(RESULT))
         if found.scores.labels.max(initial=-1) >= len(self.data.class_names):
             raise DamagedFileError(
                 f"{path}: class {found.scores.labels.max()}, but {DATA} has {len(self.data.class_names)} classes; "
@@ -205,6 +209,36 @@ def _check_counts(found: Predictions, result: EvalResult, path: Path) -> None:
     for what, (counted, expected) in counts.items():
         if counted != expected:
             raise DamagedFileError(f"{path}: {counted} rows are {what}, its {RESULT} says {expected}; evaluate again")
+
+
+def _check_figures(found: Predictions, result: EvalResult, path: Path) -> None:
+    """Refuse figures that do not follow from the answers, of whose columns they were computed."""
+    scores, said = found.scores, result.summary
+    pairs = [("summary", said, summarize(scores, ks=list(said.top)))]
+    if result.classes is not None:
+        pairs.append(("classes", result.classes, class_table(scores)))
+    pairs += [
+        ("reliability", result.reliability, reliability(scores.confidences, scores.correct())),
+        ("selective", result.selective, selective(scores.confidences, scores.correct())),
+    ]
+    for name, written, computed in pairs:
+        for field, value in to_json(written).items():
+            expected = to_json(computed)[field]
+            if not _same(value, expected):
+                raise DamagedFileError(
+                    f"{path}: {name}.{field}: not what follows from {PREDICTIONS} beside it: edited? evaluate again"
+                )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal but for the rounding of another machine's sums."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-7)
+    return bool(one == other)
 
 
 def _check_listed(path: Path, rows: Sequence[Mapping[str, str]], keys: Sequence[str]) -> None:

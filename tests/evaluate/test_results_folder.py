@@ -380,6 +380,31 @@ def test_probabilities_that_were_taken_away_are_missed(tmp_path):
         load_results(tmp_path).predictions("a")
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("summary", "nll"), 0.0123),
+        (("summary", "brier"), 0.01),
+        (("summary", "ece"), 0.3),
+        (("summary", "aurc"), 0.2),
+        (("summary", "mean_recall"), 0.9),
+        (("classes", "mistaken", 0), 59),
+        (("reliability", "accuracy", 14), 0.5),
+    ],
+)
+def test_figures_that_do_not_follow_from_the_predictions_are_refused(tmp_path, place, value):
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    (path,) = (tmp_path / "models").glob("*/result.json")
+    values = json.loads(path.read_text())
+    part = values
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path.write_text(json.dumps(values))
+    with pytest.raises(DamagedFileError, match=rf"{place[0]}\.{place[1]}: not what follows from"):
+        load_results(tmp_path).predictions(0)
+
+
 def test_predictions_of_another_model_are_refused(tmp_path):
     folder = ResultsFolder(tmp_path, DATA)
     for name, seed, strength in (("weak", 1, 0.2), ("strong", 2, 4.0)):

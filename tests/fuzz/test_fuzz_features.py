@@ -143,7 +143,7 @@ TARGETS = [
     Target("feature_set", written("set", feature_set), read_features, change_is_seen=False, count=100),
     Target("settings", settings(SETTINGS), TrainConfig.load, change_is_seen=False, count=100),
     Target(
-        "sweep_file", settings(SWEEP), lambda path: read_plan(path, None, None).points, change_is_seen=False, count=100
+        "sweep_file", settings(SWEEP), lambda path: read_plan(path, None, None).trials, change_is_seen=False, count=100
     ),
     Target("recipe", settings(RECIPE), lambda path: read_recipe(path, None), change_is_seen=False, count=100),
     Target("labels", written("x.txt", labels), lambda path: read_lines(path), change_is_seen=False, count=100),

@@ -238,3 +238,15 @@ def test_a_rate_that_is_only_high_is_not(tmp_path):
     rows = FeatureSet.from_arrays(digits.data, digits.target)
     run = train(rows, out=tmp_path / "run", epochs=20, learning_rate=1.0, device="cpu")
     assert not run.worthless
+
+
+def test_features_that_were_damaged_after_they_were_written_are_warned_of(tmp_path):
+    rows, labels = np.random.default_rng(0).normal(size=(90, 4)), np.arange(90) % 3
+    whole = FeatureSet.from_arrays(rows, labels, out=tmp_path / "set")
+    assert "damaged" not in [one.code for one in train(whole, out=tmp_path / "sound", **QUICK).record.warnings]
+    (file,) = (tmp_path / "set" / "train").glob("*.arrow")
+    content, value = bytearray(file.read_bytes()), whole.arrays("train")[0].numpy()[5].tobytes()
+    content[content.index(value) + 2] ^= 0x40
+    file.write_bytes(content)
+    found = train(tmp_path / "set", out=tmp_path / "run", **QUICK).record.warnings
+    assert ["train: features are not those" in one.message for one in found if one.code == "damaged"] == [True]
