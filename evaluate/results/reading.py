@@ -214,7 +214,7 @@ def _check_counts(found: Predictions, result: EvalResult, path: Path) -> None:
 def _check_figures(found: Predictions, result: EvalResult, path: Path) -> None:
     """Refuse figures that do not follow from the answers, of whose columns they were computed."""
     scores, said = found.scores, result.summary
-    pairs = [("summary", said, summarize(scores, ks=list(said.top)))]
+    pairs: list[tuple[str, Any, Any]] = [("summary", said, summarize(scores, ks=list(said.top)))]
     if result.classes is not None:
         pairs.append(("classes", result.classes, class_table(scores)))
     pairs += [
