@@ -28,6 +28,7 @@ _ROWS = 10_000
 # What pandas and WebDataset call the columns that they add, such as __index_level_0__ and __key__.
 _MADE = re.compile("__.*__")
 _USUAL = ("label", "labels", "cls")  # the last one of WebDataset
+_STORED = (("binary", "string"), ("binary", "null"), ("null", "string"))
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -177,7 +178,9 @@ def _image_column(features: Any, asked: str | None, name: str) -> str:
 def _holds_images(kind: Any) -> bool:
     """Whether a column is of images, or what `datasets` stores them as: parquet files of others may lack its notes."""
     stored = isinstance(kind, Mapping) and {name: getattr(one, "dtype", None) for name, one in kind.items()}
-    return isinstance(kind, datasets.Image) or stored == {"bytes": "binary", "path": "string"}
+    # a part that is missing in every row has the type null
+    parts = [{"bytes": content, "path": path} for content, path in _STORED]
+    return isinstance(kind, datasets.Image) or stored in parts
 
 
 def _label_column(features: Any, asked: str | None, image: str, name: str) -> str:

@@ -13,6 +13,7 @@ from ....core.errors import InputError
 from ..arrow_stream import ArrowStream, damaged
 from ..parquet_rows import ParquetRows
 from ..size_limits import WIDEST, check_text
+from .noted_names import noted_names
 from .numbered_columns import with_matrices
 from .table import Array, Batches, Column, Table, block_rows, split_in
 
@@ -29,13 +30,13 @@ def read_arrow(path: Path) -> list[Table]:
 
 
 def arrow_columns(path: Path) -> list[Column]:
-    """All columns of a file.
+    """All columns of a file, with the names of a `ClassLabel` of `datasets`.
 
     Raises:
         InputError: It is damaged, or unpacks to far more than it takes on disk.
     """
     rows = ParquetRows(path) if path.suffix.lower() in (".parquet", ".pq") else ArrowStream(path)
-    return table_columns(rows.schema, rows.rows, rows.batches, str(path))
+    return table_columns(rows.schema, rows.rows, rows.batches, str(path), noted_names(rows.schema, str(path)))
 
 
 def table_columns(

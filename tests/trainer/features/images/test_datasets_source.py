@@ -5,6 +5,7 @@ from collections import Counter
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -83,6 +84,27 @@ def test_load_dataset_reads_a_folder_of_parquet(tmp_path):
     assert images.class_names == ["green", "red", "blue"]
     assert len(images) == 10
     assert images.read(0).size == (8, 8)
+
+
+def test_images_of_parquet_without_any_path(tmp_path):
+    rows = {"image": pa.array([png("red"), png("blue")] * 5), "label": ["red", "blue"] * 5}
+    assert pa.types.is_null(rows["image"].type.field("path").type)
+    (tmp_path / "shop").mkdir()
+    pq.write_table(pa.table(rows), tmp_path / "shop" / "train.parquet")
+    images = open_images(tmp_path / "shop")
+    assert [images.read(row).getpixel((0, 0)) for row in (0, 1)] == [COLOURS["red"], COLOURS["blue"]]
+
+
+def test_images_of_parquet_with_paths_alone(tmp_path):
+    folder = tmp_path / "shop"
+    (folder / "pictures").mkdir(parents=True)
+    for colour in COLOURS:
+        (folder / "pictures" / f"{colour}.png").write_bytes(png(colour)["bytes"])
+    labels = ["red", "blue"] * 5
+    rows = [{"bytes": None, "path": f"pictures/{colour}.png"} for colour in labels]
+    pq.write_table(pa.table({"image": pa.array(rows), "label": labels}), folder / "train.parquet")
+    images = open_images(folder)
+    assert [images.read(row).getpixel((0, 0)) for row in (0, 1)] == [COLOURS["red"], COLOURS["blue"]]
 
 
 def test_load_dataset_reads_flat_images_with_metadata(tmp_path):
