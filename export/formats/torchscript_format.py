@@ -44,7 +44,7 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
 
     Traced with a batch of 2; it takes any batch. Its output is the tuple (logits, topk_scores, topk_indices). Tracing
     makes constants of what Python reads from a tensor, and warns; networks read their fixed height and width so. That
-    the batch is not among them is proved afterwards, by running the file at batches of 1, 2 and 7.
+    the batch is not among them is proved afterwards, by running the file at several sizes of batches.
     """
     with quiet_torchscript(), torch.inference_mode():
         warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # type: ignore[attr-defined]

@@ -13,7 +13,8 @@ from ..runtime import TOP_K, Array, Model, Outputs
 from .parity import Parity
 from .synthetic_inputs import made_up_logits
 
-BATCH_SIZES = (2, 7)
+BATCH_SIZES, LARGE = (2, 3, 5, 7), 67  # the large one is beyond 64, at which many files are served
+CHEAP = 128 * 2**20  # bytes of inputs in the large one
 
 
 def run_file(name: str, model: Model, inputs: Array) -> Outputs:
@@ -28,14 +29,22 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
         raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({innermost(error)})") from None
 
 
-def batches_of(model: Model, count: int, most: int = 1) -> Iterator[Array]:
-    """Which of so many inputs to run at once: each alone; then `BATCH_SIZES` of them, which a decoder does not take.
+def batches_of(model: Model, inputs: Array, most: int = 1) -> Iterator[Array]:
+    """Which rows of some inputs to run at once: each alone; then `BATCH_SIZES` of them, which a decoder does not take.
 
-    And ``most``, again and again the same ones, where that is more than there are.
+    A file of a fixed batch, which is filled up, is run at 2 and 7 alone. Others are run at `LARGE` too, where that is
+    no more than `CHEAP`; and all at ``most``, where that is more than there are: again and again the same ones.
     """
+    count = len(inputs)
     yield from np.arange(count)[:, None]
-    further = (most,) if most > count and most not in (1, *BATCH_SIZES) else ()
-    for size in (*BATCH_SIZES, *further) if not model.metadata.encoded else ():
+    if model.metadata.encoded:
+        return
+    sizes = {2, 7} if model.fixed_batch else {*BATCH_SIZES}
+    if not model.fixed_batch and LARGE * inputs[0].nbytes <= CHEAP:
+        sizes.add(LARGE)
+    if most > count:
+        sizes.add(most)
+    for size in sorted(sizes - {1}):
         yield np.arange(size) % count
 
 

@@ -50,7 +50,8 @@ class ParityReport:
         largest_logit: Largest absolute logit of the Python module.
         equal_top1: Inputs with the same best class.
         equal_topk: Inputs with the same set of k best classes.
-        batches: By batch size (1, 2, 7, and those of the comparison itself), the largest difference of a logit.
+        batches: By batch size (1, 2, 3, 5, 7, 67, and those of the comparison itself), the largest difference of a
+            logit.
         share: The largest difference that passes as a share of the largest logit; ``None`` where somebody asked for a
             tolerance.
         inconsistent: Inputs whose top-k, scores or probabilities do not follow from the file's own logits and the rule

@@ -68,7 +68,7 @@ class Proofs(NamedTuple):
 
 
 def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, options: ExportOptions) -> Proofs:
-    """Compare files with the Python module on every held-out input, decoded once, and at batches of 1, 2 and 7.
+    """Compare files with the Python module on every held-out input, decoded once, and at several sizes of batches.
 
     They are compared on a few made-up inputs too, which reach weights that no held-out input does; and what a file
     makes of equal logits is tried where its last operators can be run alone.
@@ -155,7 +155,7 @@ def _try_made_up(
     reference = python_outputs(*module, inputs)
     logits = {PYTHON: reference.logits}
     for one in measured:
-        for rows in batches_of(one.model, len(inputs), size if len(real) < size else 1):
+        for rows in batches_of(one.model, inputs, size if len(real) < size else 1):
             one.add_batch_size(inputs[rows], reference.rows(rows))
         if not one.exact:
             logits[one.name] = np.concatenate([run_file(one.name, one.model, row[None]).logits for row in inputs])

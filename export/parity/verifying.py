@@ -200,5 +200,5 @@ def _compare(
     if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
         other = made_up_inputs(inputs)[:1]
         inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
-    for rows in batches_of(model, len(inputs), model.metadata.batch_size(batch_size)):
+    for rows in batches_of(model, inputs, model.metadata.batch_size(batch_size)):
         parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))

@@ -142,7 +142,7 @@ def at_batch(graph, value, size, otherwise):
 
 
 for output in OUTPUTS:
-    for size in (1, 2, 64):
+    for size in (1, 2, 3, 5, 64):
         DAMAGES[f"{output} NaN at batch {size} alone"] = lambda graph, output=output, size=size: at_batch(
             graph, output, size, lambda _: ([], constant(graph, np.float32(np.nan)))
         )
@@ -162,7 +162,24 @@ def first_row(graph, value):
     )
 
 
+def row_65(graph, value):
+    """Let the rows after the 65th be the 65th."""
+    zero, one, place = (constant(graph, np.int64(number)) for number in (0, 1, 64))
+    after(
+        graph,
+        value,
+        lambda before: [
+            helper.make_node("Shape", [before], [f"{value}_size"]),
+            helper.make_node("Gather", [f"{value}_size", zero], [f"{value}_length"]),
+            helper.make_node("Range", [zero, f"{value}_length", one], [f"{value}_places"]),
+            helper.make_node("Min", [f"{value}_places", place], [f"{value}_kept"]),
+            helper.make_node("Gather", [before, f"{value}_kept"], [value], axis=0),
+        ],
+    )
+
+
 for output in ("logits", "topk_scores", "topk_indices", "probabilities"):
+    DAMAGES[f"{output} of the 65th row for all after it"] = lambda graph, output=output: row_65(graph, output)
     DAMAGES[f"{output} of the first row for all"] = lambda graph, output=output: first_row(graph, output)
 
 for index, amount in ((0, 0.01), (3, -0.01), (5, 0.001)):
@@ -171,6 +188,7 @@ for index, amount in ((0, 0.01), (3, -0.01), (5, 0.001)):
     )
 DAMAGES |= {
     "pixels of the first row for all": lambda graph: first_row(graph, channels_first(graph)),
+    "pixels of the 65th row for all after it": lambda graph: row_65(graph, channels_first(graph)),
     "features of the first row for all": lambda graph: first_row(graph, features(graph)),
     "all biases + 0.01": lambda graph: reweigh(graph, BIAS, lambda array: array + np.float32(0.01)),
     "one bias NaN": lambda graph: reweigh(graph, BIAS, at(2, np.nan)),

@@ -53,7 +53,7 @@ def test_a_bundle_verifies(tiny_bundle, tiny_run, with_data):
     assert found.files.keys() == {"model.onnx", "model.ts"}
     for report in found.files.values():
         assert report.n == report.equal_top1 == (12 if with_data else 6)
-        assert report.batches.keys() >= {1, 2, 7}
+        assert report.batches.keys() >= {1, 2, 3, 5, 7, 64, 67}
         assert report.max_abs_difference < 1e-4
     assert found.changed == []
     assert found.versions == found.exported_with
