@@ -106,7 +106,7 @@ def _recipe(row: ZooRow, layout: str | None, where: str) -> Preprocessing:
         )
     if isinstance(row.preprocessing, str):
         return read_recipe(row.folder / row.preprocessing, layout)
-    return recipe_of(row.preprocessing, f"{row.id}: preprocessing", layout)
+    return recipe_of(row.preprocessing, f"{row.where or row.id}: preprocessing", layout)
 
 
 def _image(recipe: Preprocessing) -> tuple[int, ...]:

@@ -43,6 +43,7 @@ class ZooRow:
         checkpoint: Local weights of a ``timm:`` or ``torchvision:`` network.
         published: Accuracy that its authors state.
         folder: Where relative paths start.
+        where: The zoo's file and the place of the row in it, for errors; empty where it stands in none.
     """
 
     id: str
@@ -55,9 +56,10 @@ class ZooRow:
     checkpoint: str | None = None
     published: Published | None = None
     folder: Path = field(default=Path(), repr=False)
+    where: str = field(default="", repr=False)
 
 
-KEYS = tuple(field.name for field in fields(ZooRow) if field.name != "folder")
+KEYS = tuple(field.name for field in fields(ZooRow) if field.name not in ("folder", "where"))
 
 
 def read_manifest(path: str | Path) -> list[ZooRow]:
@@ -115,7 +117,8 @@ def _row(values: Any, where: str, folder: Path) -> ZooRow:
     if lacking:
         raise InputError(f"{where}: {' and '.join(lacking)} missing")
     published = values.pop("published", None)
-    return ZooRow(**values, published=published and _published(published, f"{where}: published"), folder=folder)
+    figures = published and _published(published, f"{where}: published")
+    return ZooRow(**values, published=figures, folder=folder, where=where)
 
 
 def _published(values: Any, where: str) -> Published:

@@ -124,20 +124,29 @@ def test_a_fixed_batch_is_freed(onnx_file, recipe_file):
     torch.testing.assert_close(torch.nn.functional.linear(backbone(images), own.weight, own.bias), expected)
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("q = Concat<axis=2>(images, token) " + BODY.replace("Conv(images", "Conv(q"), "cannot run images"),
-        (
-            BODY.replace("f = Flatten(p)", "m = ReduceMean<axes=[0]>(p) d = Sub(p, m) f = Flatten(d)"),
-            "depend on those beside it",
-        ),
-    ],
-    ids=["a token for one image", "a mean over the batch"],
-)
-def test_a_batch_that_cannot_be_freed(onnx_file, recipe_file, body, reason):
+def test_a_batch_that_cannot_be_freed(onnx_file, recipe_file):
+    """A token for one image."""
+    body = "q = Concat<axis=2>(images, token) " + BODY.replace("Conv(images", "Conv(q")
     path = onnx_file(classifier("1,3,8,8", body), **WEIGHTS, token=(1, 3, 1, 8))
-    with pytest.raises(InputError, match=f"its batch is fixed and cannot be freed; .*{reason}"):
+    with pytest.raises(InputError, match="its batch is fixed and cannot be freed; .*cannot run images"):
+        load(path, recipe_file())
+
+
+@pytest.mark.parametrize("batch", ["1", "N"])
+@pytest.mark.parametrize("mixing", ["m = ReduceMean<axes=[0]>(p)", "m = ReduceMax<axes=[0]>(p)"])
+def test_images_that_depend_on_those_beside_them(onnx_file, recipe_file, batch, mixing):
+    body = BODY.replace("f = Flatten(p)", f"{mixing} d = Sub(p, m) f = Flatten(d)")
+    path = onnx_file(classifier(f"{batch},3,8,8", body), **WEIGHTS)
+    with pytest.raises(InputError, match="the features of an image depend on those beside it in a batch") as found:
+        load(path, recipe_file())
+    assert "fixed" not in str(found.value)
+
+
+@pytest.mark.parametrize("drawn", ["RandomNormalLike", "RandomNormalLike<seed=1.0>", "RandomUniformLike"])
+def test_features_that_are_drawn(onnx_file, recipe_file, drawn):
+    body = BODY.replace("f = Flatten(p)", f"m = {drawn}(p) d = Add(p, m) f = Flatten(d)")
+    path = onnx_file(classifier(body=body), **WEIGHTS)
+    with pytest.raises(InputError, match="gives other features at every run for the same images"):
         load(path, recipe_file())
 
 

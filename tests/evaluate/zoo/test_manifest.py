@@ -119,8 +119,16 @@ def test_a_recipe_key_that_is_not_known(zoo, onnx_file, tmp_path):
     (found,) = find_candidates(
         [zoo(ROW | {"labels": ["x", "y", "z"], "preprocessing": RECIPE | {"chanel_order": "bgr"}})]
     )
-    assert "a: preprocessing: chanel_order is not known" in found.error
+    assert "zoo.yaml: model 1 (a): preprocessing: chanel_order is not known" in found.error
     assert "did you mean channel_order?" in found.error
+
+
+@pytest.mark.parametrize("changed", [{"scale": float("nan")}, {"std": 0}, {"mean": [0, float("inf"), 0]}])
+def test_a_recipe_that_cannot_be_is_told_with_zoo_and_row(zoo, onnx_file, tmp_path, changed):
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    path = zoo(ROW | {"labels": ["x", "y", "z"], "preprocessing": RECIPE | changed})
+    (found,) = find_candidates([path])
+    assert f"{path}: model 1 (a): preprocessing: {next(iter(changed))} holds" in found.error
 
 
 def test_the_files_of_the_onnx_model_zoo_have_recipes_and_sources():
