@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
@@ -63,6 +64,10 @@ def unread_kind(file: BinaryIO) -> str | None:
     )
 
 
+# YCbCrCoefficients and ReferenceBlackWhite of what PIL converts (TIFF 6.0, section 21).
+_YCBCR = {529: (0.299, 0.587, 0.114), 532: (0.0, 255.0, 128.0, 255.0, 128.0, 255.0)}
+
+
 def _check_tiff(image: Image.Image) -> None:
     tags: Any = image.tag_v2  # type: ignore[attr-defined]  # of PIL's TiffImageFile
     compression, bits = tags.get(_COMPRESSION, 1), _numbers(tags.get(_BITS, 1))
@@ -77,6 +82,14 @@ def _check_tiff(image: Image.Image) -> None:
             )
     if image.mode == "CMYK" and (len(bits) != 4 or tags.get(_INKS, _CMYK_INKS) != _CMYK_INKS):
         raise InputError(f"a TIFF of {len(bits)} inks that are not those of CMYK; {_ADVICE}")
+    if image.mode == "YCbCr":
+        for tag, usual in _YCBCR.items():
+            found = [float(value) for value in _numbers(tags.get(tag, usual))]
+            if len(found) != len(usual) or not np.allclose(found, usual, atol=1e-3):
+                raise InputError(
+                    f"a TIFF in YCbCr whose tag {tag} is {found}, expected {list(usual)} (ITU-R BT.601 of full range), "
+                    f"the only one that is read; {_ADVICE}"
+                )
     colours = _numbers(tags.get(_COLOURS, ()))
     if image.mode in ("P", "PA") and 0 < max(colours, default=0) < 256:
         raise InputError(f"a TIFF whose palette has no level above 255, of 8 bits or of 16; {_ADVICE}")

@@ -309,6 +309,12 @@ ROWS = [
     ),
     Row(
         "TIFF",
+        "YCbCr with other coefficients or another black and white",
+        tiff((2, 1), [8] * 3, 6, bytes([235, 128, 128, 16, 128, 128]), t530=[1, 1], t532=[16, 235, 128, 240, 128, 240]),
+        r"tag 532 is \[16\.0, 235\.0",
+    ),
+    Row(
+        "TIFF",
         "LAB",
         tiff((2, 1), [8] * 3, 8, bytes([255, 0, 0, 0, 0, 0])),
         [WHITE, BLACK],
