@@ -23,6 +23,8 @@ _EIGHT_BITS, _SIXTEEN_BITS = 7, 15
 _J2K_MODES = ("L", "LA", "RGB", "RGBA", "I;16")
 _COLOUR_SPACES = {16: "sRGB", 17: "grey", 18: "sYCC"}
 _FREE_PIXELS, _PIXELS_A_BYTE, _MOST_BOXES = 2**24, 1000, 10_000
+# YCbCrCoefficients and ReferenceBlackWhite of what PIL converts (TIFF 6.0, section 21).
+_YCBCR = {529: (0.299, 0.587, 0.114), 532: (0.0, 255.0, 128.0, 255.0, 128.0, 255.0)}
 
 
 def check_kind(image: Image.Image, file: BinaryIO) -> None:
@@ -62,10 +64,6 @@ def unread_kind(file: BinaryIO) -> str | None:
         f"a TIFF of a kind that is not read ({len(bits)} x {max(bits)} bits, photometric {tags.get(_PHOTOMETRIC)}, "
         f"compression {tags.get(_COMPRESSION, 1)}); {_ADVICE}"
     )
-
-
-# YCbCrCoefficients and ReferenceBlackWhite of what PIL converts (TIFF 6.0, section 21).
-_YCBCR = {529: (0.299, 0.587, 0.114), 532: (0.0, 255.0, 128.0, 255.0, 128.0, 255.0)}
 
 
 def _check_tiff(image: Image.Image) -> None:

@@ -212,9 +212,10 @@ class TrainConfig:
     def _weights(self, name: str, or_else: str = "", words: tuple[str, ...] = ()) -> tuple[float, ...]:
         value: Any = getattr(self, name)
         if not isinstance(value, tuple) or not all(map(is_number, value)):
+            alone = value[0] if isinstance(value, tuple) and len(value) == 1 else value
             raise InputError(
                 f"{name}: {shown(value)} found, expected {or_else}weights of top-1, top-2, ... such as "
-                f"(.5, 0, 0, 0, .5){near(str(value), words)}",
+                f"(.5, 0, 0, 0, .5){near(str(alone), words)}",
                 keyword=name,
             )
         return value

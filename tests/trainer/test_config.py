@@ -28,7 +28,7 @@ from headsmith.trainer.settings_file import read_settings
         ({"p_k": [[1], [0.5, 0.5]]}, "p_k: .* found, expected weights of top-1, top-2, ... such as"),
         ({"select": 1}, "select: 1 found, expected one of p_k, top1, top5, or weights of top-1, top-2, ... such as"),
         ({"select": ".5,0,.5"}, "select: '.5,0,.5' found, expected one of p_k, top1, top5, or weights of top-1"),
-        ({"select": ["top1"]}, r"select: \('top1',\) found, expected one of p_k, top1, top5"),
+        ({"select": ["top1"]}, r"select: \('top1',\) found, .*; did you mean top1"),
         ({"select": "top2"}, r"found, expected one of p_k, top1, top5, or weights.*; did you mean top5 or top1"),
         ({"epochs": np.bool_(True)}, "epochs: True found, expected a whole number above 0"),
         ({"epochs": np.float64(2)}, "epochs: 2.0 found, expected a whole number above 0"),
