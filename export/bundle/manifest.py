@@ -9,13 +9,14 @@ from ...core.errors import InputError
 from ...core.files import read_json
 from ...core.records import OPTIONAL
 from ...core.typed_json import structured
+from ...metrics.paired import PairedCounts
 from ...metrics.proportions import Share
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
 from ...models.preprocessing import Preprocessing, upgraded_recipe
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.images.samples import Unreadable
 from ...trainer.run_record import RunResults
-from ..parity.parity_report import ParityReport
+from ..parity.parity_report import ParityReport, ParitySummary
 from ..provenance import FeaturesOrigin
 
 FORMAT, FORMAT_VERSION = "headsmith.bundle", 1
@@ -86,41 +87,6 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class ParitySummary:
-    """A `ParityReport` without the list of flips, counts as shares.
-
-    Attributes:
-        n: Inputs compared.
-        k: Size of the compared top-k set.
-        exact: Whether the file computes what the Python module does.
-        tolerance: In logits: a flip on a margin up to this is excused.
-        max_abs_difference: Largest absolute difference of a logit.
-        mean_abs_difference: Mean absolute difference of the logits.
-        top1_equal: Share of the inputs with the same best class.
-        topk_equal: Share of the inputs with the same set of k best classes.
-        flips: Inputs with a flip of any kind.
-        flips_different: Flips that are neither ties nor within tolerance.
-        passed: Whether the file may be deployed.
-        allowed_difference: The largest difference of a logit that passes; ``None`` in the first bundles.
-        share: The same as a share of the largest logit; ``None`` where somebody asked for a tolerance.
-    """
-
-    n: int
-    k: int
-    exact: bool
-    tolerance: float
-    max_abs_difference: float
-    mean_abs_difference: float
-    top1_equal: float
-    topk_equal: float
-    flips: int
-    flips_different: int
-    passed: bool
-    allowed_difference: float | None = None
-    share: float | None = None
-
-
-@dataclass(frozen=True)
 class MeasuredPrecision:
     """A file on the validation inputs.
 
@@ -133,15 +99,6 @@ class MeasuredPrecision:
     top1: Share
     top5: Share | None
     images_per_second: float
-
-
-@dataclass(frozen=True)
-class PairedCounts:
-    """McNemar's exact test of the float32 file, the first, and a lower one; see `paired_counts`."""
-
-    only_first: int
-    only_second: int
-    p: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from ...core.records import to_json
 from ...trainer.run import Run
 from ..held_out import HeldOut
 from ..parity.manifest_check import input_shape
-from ..parity.parity_report import ParityReport
+from ..parity.parity_report import ParitySummary
 from ..parity.proof import Proof
 from ..parity.python_module import PythonModule
 from ..precision.gates import GateReport
@@ -27,7 +27,6 @@ from .manifest import (
     HeadRecord,
     InputRecord,
     Manifest,
-    ParitySummary,
     PrecisionRecord,
     ProofInputs,
     ResizeParity,
@@ -96,7 +95,7 @@ def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> Mani
         features=features_origin(record.features),
         held_out=_inputs(evidence.held_out, unreadable=False),
         accuracy={file: Accuracy(proof.top1, proof.top5) for file, proof in evidence.proofs.items()},
-        parity={file: _summary(proof.parity) for file, proof in evidence.proofs.items()},
+        parity={file: ParitySummary.of(proof.parity) for file, proof in evidence.proofs.items()},
         precision=None if evidence.gate is None else _precision(evidence.gate),
         calibration=evidence.calibration,
         resize=evidence.resize,
@@ -113,27 +112,9 @@ def _inputs(held_out: HeldOut, *, unreadable: bool) -> ProofInputs:
     return ProofInputs(held_out.fingerprint, len(held_out) - (0 if unreadable else len(left_out)), left_out)
 
 
-def _summary(report: ParityReport) -> ParitySummary:
-    return ParitySummary(
-        n=report.n,
-        k=report.k,
-        exact=report.exact,
-        tolerance=report.tolerance,
-        allowed_difference=report.allowed_difference,
-        share=report.share,
-        max_abs_difference=report.max_abs_difference,
-        mean_abs_difference=report.mean_abs_difference,
-        top1_equal=report.equal_top1 / report.n,
-        topk_equal=report.equal_topk / report.n,
-        flips=report.flipped,
-        flips_different=len(report.different),
-        passed=report.passed,
-    )
-
-
 def _precision(gate: GateReport) -> PrecisionRecord:
     found = {one.name: getattr(gate, one.name) for one in fields(PrecisionRecord)}
-    return PrecisionRecord(**found | {"data": portable(gate.data), "agreement": _summary(gate.agreement)})
+    return PrecisionRecord(**found | {"data": portable(gate.data), "agreement": ParitySummary.of(gate.agreement)})
 
 
 def write_parity(path: Path, evidence: Evidence, manifest: Manifest) -> None:

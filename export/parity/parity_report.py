@@ -1,7 +1,7 @@
 """How an exported file's answers compare to the Python module's."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -118,6 +118,53 @@ class ParityReport:
     def flipped(self) -> int:
         """How many inputs have a flip of any kind."""
         return len({flip.id for flip in self.flips})
+
+
+@dataclass(frozen=True)
+class ParitySummary:
+    """A `ParityReport` without the list of flips, counts as shares.
+
+    Attributes:
+        n: Inputs compared.
+        k: Size of the compared top-k set.
+        exact: Whether the file computes what the Python module does.
+        tolerance: In logits: a flip on a margin up to this is excused.
+        max_abs_difference: Largest absolute difference of a logit.
+        mean_abs_difference: Mean absolute difference of the logits.
+        top1_equal: Share of the inputs with the same best class.
+        topk_equal: Share of the inputs with the same set of k best classes.
+        flips: Inputs with a flip of any kind.
+        flips_different: Flips that are neither ties nor within tolerance.
+        passed: Whether the file may be deployed.
+        allowed_difference: The largest difference of a logit that passes; ``None`` in the first bundles.
+        share: The same as a share of the largest logit; ``None`` where somebody asked for a tolerance.
+    """
+
+    n: int
+    k: int
+    exact: bool
+    tolerance: float
+    max_abs_difference: float
+    mean_abs_difference: float
+    top1_equal: float
+    topk_equal: float
+    flips: int
+    flips_different: int
+    passed: bool
+    allowed_difference: float | None = None
+    share: float | None = None
+
+    @classmethod
+    def of(cls, report: ParityReport) -> Self:
+        """The summary of a report."""
+        counted = {
+            "top1_equal": report.equal_top1 / report.n,
+            "topk_equal": report.equal_topk / report.n,
+            "flips": report.flipped,
+            "flips_different": len(report.different),
+        }
+        same = {one.name: getattr(report, one.name) for one in fields(cls) if one.name not in counted}
+        return cls(**same | counted)
 
 
 def softmax_limit(largest: Any) -> Any:

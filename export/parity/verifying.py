@@ -14,7 +14,6 @@ from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
 from ..bundle.edited_manifest import check_fields, check_listed
-from ..bundle.manifest import ParitySummary
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..metadata import Metadata
@@ -24,7 +23,7 @@ from ..training_source import held_out_features, held_out_images
 from .file_runner import answer_to, batches_of, check_metadata, run_file, try_ties
 from .manifest_check import check_stated
 from .parity import Parity
-from .parity_report import ParityReport
+from .parity_report import ParityReport, ParitySummary
 from .synthetic_inputs import made_up_inputs
 from .tolerance import MOST
 from .verification_data import Reference, digest

@@ -10,11 +10,11 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.progress import progress
-from ...metrics.paired import paired_counts, smallest_difference
+from ...metrics.paired import PairedCounts, paired_counts, smallest_difference
 from ...metrics.proportions import top_k
 from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
-from ..bundle.manifest import MeasuredPrecision, PairedCounts
+from ..bundle.manifest import MeasuredPrecision
 from ..held_out import HeldOut
 from ..options import ExportOptions
 from ..parity.parity import Parity
@@ -159,7 +159,7 @@ def measure_gate(full: Model, lower: Model, validation: HeldOut, options: Export
         data=validation.name,
         full=sides[0].measured(),
         lower=sides[1].measured(),
-        tests={f"top{k}": PairedCounts(**paired_counts(ours, theirs, k)) for k in (1, 5) if k <= len(labels)},
+        tests={f"top{k}": paired_counts(ours, theirs, k) for k in (1, 5) if k <= len(labels)},
         agreement=agreement.report(),
         most_predicted=labels[counts.argmax()],
         most_predicted_share=float(counts.max() / counts.sum()),

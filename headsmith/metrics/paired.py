@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
 from ..core.errors import InputError
 from .metric_arguments import same_rows, shares, truths, whole
@@ -39,6 +38,21 @@ class PairedDifference:
     difference: float
     low: float
     high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """McNemar's exact test of two classifiers on the same rows.
+
+    Attributes:
+        only_first: Rows that the first alone has right.
+        only_second: Rows that the second alone has right.
+        p: See `mcnemar`.
+    """
+
+    only_first: int
+    only_second: int
     p: float
 
 
@@ -81,6 +95,8 @@ def mcnemar(only_first: Array, only_second: Array) -> Array:
     Returns:
         p, float64, of that shape; 1 where there is no such row.
     """
+    from scipy.special import bdtr  # a bundle's manifest reads such tests, and opens without scipy
+
     p: Array = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), only_first + only_second, 0.5))
     return p
 
@@ -102,20 +118,17 @@ def smallest_difference(n: int, alpha: float = ALPHA) -> float | None:
     return fewest / n if fewest <= n else None
 
 
-def paired_counts(ranks: Array, others: Array, k: int) -> dict[str, Any]:
+def paired_counts(ranks: Array, others: Array, k: int) -> PairedCounts:
     """`mcnemar` for two heads' top-k accuracy on the same rows.
 
     Args:
         ranks: ``(N,)`` the label's rank by the first head, from 0.
         others: ``(N,)`` the same by the second.
         k: A row is right when its rank is below k.
-
-    Returns:
-        ``only_first`` and ``only_second``, rows that one head alone has right, and ``p``.
     """
     first, second = ranks < k, others < k
     ahead, behind = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
-    return {"only_first": ahead, "only_second": behind, "p": float(mcnemar(np.array(ahead), np.array(behind)))}
+    return PairedCounts(ahead, behind, float(mcnemar(np.array(ahead), np.array(behind))))
 
 
 def holm(p_values: Array) -> Array:

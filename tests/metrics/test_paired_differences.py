@@ -11,6 +11,7 @@ from statsmodels.stats import contingency_tables
 
 from headsmith.core.errors import InputError
 from headsmith.metrics.paired import (
+    PairedCounts,
     bootstrap_difference,
     holm,
     mcnemar,
@@ -54,8 +55,8 @@ def test_mcnemar_of_many_pairs_is_the_binomial_tail():
 
 def test_rows_that_both_have_right_or_wrong_do_not_count():
     ranks, others = np.array([0] * 9 + [3, 0, 7]), np.array([1] * 9 + [0, 0, 7])
-    assert paired_counts(ranks, others, 1) == {"only_first": 9, "only_second": 1, "p": pytest.approx(11 / 512)}
-    assert paired_counts(ranks, others, 5) == {"only_first": 0, "only_second": 0, "p": 1.0}
+    assert paired_counts(ranks, others, 1) == PairedCounts(9, 1, pytest.approx(11 / 512))
+    assert paired_counts(ranks, others, 5) == PairedCounts(0, 0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,9 @@ def score(head: Head, config: TrainConfig, features: Tensor, labels: Tensor) -> 
 
 def paired_tests(ranks: Tensor, others: Tensor, classes: int) -> dict[str, PairedTest]:
     """`paired_counts` for top-1, and for top-5 where there are more than five classes."""
-    return {f"top{k}": PairedTest(**paired_counts(ranks.numpy(), others.numpy(), k)) for k in (1, 5) if k < classes}
+    return {
+        f"top{k}": PairedTest(**vars(paired_counts(ranks.numpy(), others.numpy(), k))) for k in (1, 5) if k < classes
+    }
 
 
 def adjusted(tests: Sequence[dict[str, PairedTest]]) -> list[dict[str, PairedTest]]:

@@ -9,6 +9,7 @@ from ...core.field_hashes import HASHES, check_hashes, with_hashes
 from ...core.files import write_json
 from ...core.records import read_values, to_json
 from ...core.typed_json import structured
+from ...metrics.paired import PairedCounts
 from ..config import TrainConfig
 from ..scores import SplitScores
 
@@ -57,19 +58,13 @@ class SettingRow:
 
 
 @dataclass(frozen=True)
-class PairedTest:
-    """McNemar's exact test of two heads on the same rows.
+class PairedTest(PairedCounts):
+    """McNemar's exact test of a group's head, the first, and the baseline's on the same rows.
 
     Attributes:
-        only_first: Rows that the group's head alone has right.
-        only_second: Rows that the baseline's alone has right.
-        p: The p-value.
-        p_holm: The same by Holm over all tests of a sweep; 1 before that.
+        p_holm: The p-value by Holm over all tests of a sweep; 1 before that.
     """
 
-    only_first: int
-    only_second: int
-    p: float
     p_holm: float = 1.0
 
 
