@@ -35,7 +35,7 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
     for near in [report.neighbours for report in found.splits.values() if report.neighbours is not None]:
         console.print(
             f"{near.k} nearest of {near.train_rows:,} training rows: {percent(near.accuracy)} of {near.n:,} "
-            f"{near.split} rows named rightly (by guessing: {percent(near.chance)})"
+            f"{near.split} rows named rightly (the same answers in random order: {percent(near.shuffled)})"
         )
     show_warnings(found.warnings)
     for problem in found.problems:

@@ -7,7 +7,7 @@ from rich.table import Table
 from .core.printable import printable
 from .core.records import to_json
 from .core.terminal import escape
-from .show import console, show_json
+from .show import console, show_json, show_warnings
 
 if TYPE_CHECKING:
     from .export import Verification
@@ -31,6 +31,9 @@ def show_verification(found: "Verification", as_json: bool) -> None:
         )
     console.print(f"[bold]{escape(found.bundle)}[/]  hashes fit; answers to inputs of {escape(found.data)}:")
     console.print(table)
+    for name, report in found.files.items():
+        console.print(f"{escape(name)} at batches of {', '.join(map(str, sorted(report.batches)))}")
+    show_warnings(found.warnings)
     for package, version in found.versions.items():
         then = found.exported_with.get(package)
         if then != version:

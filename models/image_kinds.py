@@ -1,4 +1,4 @@
-"""Kinds of TIFF, JPEG 2000 and GIF that PIL opens and reads wrongly, or not at all: refused before they are decoded."""
+"""Kinds of TIFF, JPEG 2000, GIF and PPM that PIL reads wrongly, or not at all: refused before they are decoded."""
 
 import io
 import struct
@@ -22,6 +22,7 @@ _SIZ, _SIZ_FIXED = b"\xff\x4f\xff\x51", 38
 _EIGHT_BITS, _SIXTEEN_BITS = 7, 15
 _J2K_MODES = ("L", "LA", "RGB", "RGBA", "I;16")
 _COLOUR_SPACES = {16: "sRGB", 17: "grey", 18: "sYCC"}
+_BLOCK = 1 << 20
 _FREE_PIXELS, _PIXELS_A_BYTE, _MOST_BOXES = 2**24, 1000, 10_000
 # YCbCrCoefficients and ReferenceBlackWhite of what PIL converts (TIFF 6.0, section 21).
 _YCBCR = {529: (0.299, 0.587, 0.114), 532: (0.0, 255.0, 128.0, 255.0, 128.0, 255.0)}
@@ -35,7 +36,7 @@ def check_kind(image: Image.Image, file: BinaryIO) -> None:
         file: What it was opened from; its place is kept.
 
     Raises:
-        InputError: A TIFF, JPEG 2000 or GIF of such a kind, or one that is far larger than its file can hold.
+        InputError: A TIFF, JPEG 2000, GIF or PPM of such a kind, or one that is far larger than its file can hold.
     """
     if image.format == "TIFF":
         _check_tiff(image)
@@ -45,6 +46,10 @@ def check_kind(image: Image.Image, file: BinaryIO) -> None:
         file.seek(place)
     elif image.format == "GIF":
         _check_gif(image)
+    elif image.format == "PPM":
+        place = file.tell()
+        _check_ppm(image, file)
+        file.seek(place)
 
 
 def unread_kind(file: BinaryIO) -> str | None:
@@ -102,6 +107,22 @@ def _check_gif(image: Image.Image) -> None:
             f"a GIF whose first frame fills {box} of {image.size[0]} x {image.size[1]} pixels: browsers leave the rest "
             f"transparent, PIL paints it; {_ADVICE}"
         )
+
+
+def _check_ppm(image: Image.Image, file: BinaryIO) -> None:
+    """Samples above the largest value of the header, which PIL cuts (Netpbm: no sample exceeds maxval)."""
+    (tile, *_) = image.tile  # type: ignore[attr-defined]  # of PIL's PpmImageFile
+    if tile[0] != "ppm":  # its samples cannot be larger, or its decoder refuses them
+        return
+    most = tile[3][-1]
+    dtype = np.dtype("u1" if most < 256 else ">u2")
+    left = image.width * image.height * len(image.getbands()) * dtype.itemsize
+    file.seek(tile[2])
+    while left > 0 and (block := file.read(min(left, _BLOCK))):
+        left -= len(block)
+        found = np.frombuffer(block[: len(block) // dtype.itemsize * dtype.itemsize], dtype).max(initial=0)
+        if found > most:
+            raise InputError(f"damaged: a sample of {found}, expected at most {most}, the largest value of its header")
 
 
 def _numbers(value: Any) -> Sequence[int]:

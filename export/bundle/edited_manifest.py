@@ -1,35 +1,50 @@
-"""Is a bundle what its export wrote: no field of its manifest edited, no model file beside those that it lists?"""
+"""Is a bundle what its export wrote: no field of its manifest edited, nothing beside what it lists?"""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...core.coded_warnings import CodedWarning
 from ...core.errors import DamagedFileError
 from ...core.field_hashes import changed_fields
 from ...core.files import read_json
 from ...core.typed_json import structured
+from ...trainer.features.images.samples import listed
 from .bundle import PARITY, Bundle
 from .manifest import AGAIN, MANIFEST
 
 FIELD = "manifest"
-# What a runtime may be given, or a file of weights beside it.
-SUFFIXES = (".onnx", ".data", ".ts", ".pt2", ".safetensors")
+# What a runtime may be given, or a file of weights beside it; then what runs when it is opened.
+SUFFIXES = (
+    *(".onnx", ".data", ".ts", ".pt2", ".safetensors"),
+    *(".pkl", ".pickle", ".joblib", ".p", ".pt", ".pth", ".ckpt", ".bin"),
+    *(".py", ".pyc", ".pyw", ".pyd", ".ipynb", ".sh", ".bat", ".cmd", ".ps1", ".js", ".jar"),
+    *(".exe", ".dll", ".so", ".dylib"),
+)
+# How scripts, programs of Linux and of Windows, and pickles begin.
+STARTS = (b"#!", b"\x7fELF", b"MZ", *(bytes([0x80, protocol]) for protocol in range(2, 6)))
+# What git and the hub put into a folder.
+OWN = (".git", ".gitattributes", ".gitignore", ".cache")
+UNLISTED = "unlisted"
 
 
 # The hashes of the files, among them that of the file with these hashes; the date, in which two equal exports differ.
 UNHASHED = ("files", "created")
 
 
-def check_listed(bundle: Bundle) -> None:
-    """Compare the model files in a bundle's folder with those that its manifest lists and has figures of.
+def check_listed(bundle: Bundle) -> list[CodedWarning]:
+    """Compare the files in a bundle's folder with those that its manifest lists and has figures of.
+
+    Returns:
+        A warning with the names of others that somebody may have put there, such as notes.
 
     Raises:
-        DamagedFileError: One is not listed, so that nobody vouches for it; or figures are missing, or of no file.
+        DamagedFileError: A model file, a program, a script or a pickle is not listed, so that nobody vouches for it; or
+            figures are missing, or of no file.
     """
-    where, listed = bundle.path / MANIFEST, bundle.manifest.files
-    found = [*bundle.path.glob("*"), *bundle.path.glob("triton/**/*")]
-    beside = (path.relative_to(bundle.path).as_posix() for path in sorted(found) if path.suffix in SUFFIXES)
-    strange = next((name for name in beside if name not in listed), None)
-    if strange is not None:
-        raise DamagedFileError(
-            f"{bundle.path / strange}: lies in the bundle, but {MANIFEST} does not list it; take it out, or {AGAIN}"
-        )
+    where = bundle.path / MANIFEST
+    strange = list(_unlisted(bundle))
+    if wrong := next((path for path in strange if _is_model_or_program(path)), None):
+        raise DamagedFileError(f"{wrong}: lies in the bundle, but {MANIFEST} does not list it; take it out, or {AGAIN}")
     models = set(bundle.model_files.values())
     for key, stated in (("parity", bundle.manifest.parity.keys()), ("accuracy", bundle.manifest.accuracy.keys())):
         if other := models.symmetric_difference(stated):
@@ -37,6 +52,34 @@ def check_listed(bundle: Bundle) -> None:
                 f"{where}: {key}: found {', '.join(stated) or 'nothing'}, expected the model files "
                 f"{', '.join(sorted(models))} ({min(other)} is in one of them alone); {AGAIN}"
             )
+    if not strange:
+        return []
+    names = listed([path.relative_to(bundle.path).as_posix() for path in strange])
+    lie, them = ("lies", "it") if len(strange) == 1 else ("lie", "them")
+    return [
+        CodedWarning(
+            UNLISTED, f"{names}: {lie} in the bundle, but {MANIFEST} does not list {them}; nobody vouches for {them}"
+        )
+    ]
+
+
+def _unlisted(bundle: Bundle) -> Iterator[Path]:
+    """What lies in a bundle's folder besides the manifest and what it lists, folders aside."""
+    for path in sorted(bundle.path.rglob("*")):
+        name = path.relative_to(bundle.path)
+        if name.parts[0] in OWN or (path.is_dir() and not path.is_symlink()):
+            continue
+        if name.as_posix() != MANIFEST and name.as_posix() not in bundle.manifest.files:
+            yield path
+
+
+def _is_model_or_program(path: Path) -> bool:
+    if path.suffix.lower() in SUFFIXES:
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4).startswith(STARTS)
 
 
 def check_fields(bundle: Bundle) -> None:

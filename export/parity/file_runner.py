@@ -29,19 +29,25 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
         raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({innermost(error)})") from None
 
 
-def batches_of(model: Model, inputs: Array, most: int = 1) -> Iterator[Array]:
+def drawn_size(sha256: str) -> int:
+    """One more size of batches, 2 to 128, another one for another file: some break at few sizes alone."""
+    return 2 + int(sha256[:8], 16) % 127
+
+
+def batches_of(model: Model, inputs: Array, most: int = 1, drawn: int = LARGE) -> Iterator[Array]:
     """Which rows of some inputs to run at once: each alone; then `BATCH_SIZES` of them, which a decoder does not take.
 
-    A file of a fixed batch, which is filled up, is run at 2 and 7 alone. Others are run at `LARGE` too, where that is
-    no more than `CHEAP`; and all at ``most``, where that is more than there are: again and again the same ones.
+    A file of a fixed batch, which is filled up, is run at 2 and 7 alone. Others are run at `LARGE` and at ``drawn``
+    too, where that is no more than `CHEAP`; and all at ``most``, where that is more than there are: again and again
+    the same ones.
     """
     count = len(inputs)
     yield from np.arange(count)[:, None]
     if model.metadata.encoded:
         return
     sizes = {2, 7} if model.fixed_batch else {*BATCH_SIZES}
-    if not model.fixed_batch and LARGE * inputs[0].nbytes <= CHEAP:
-        sizes.add(LARGE)
+    if not model.fixed_batch:
+        sizes |= {size for size in (LARGE, drawn) if size * inputs[0].nbytes <= CHEAP}
     if most > count:
         sizes.add(most)
     for size in sorted(sizes - {1}):

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...core.arguments import typed
+from ...core.coded_warnings import CodedWarning
 from ...core.environment import versions
 from ...core.errors import InputError
 from ...models.runtime_settings import RuntimeSettings
@@ -20,7 +21,7 @@ from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
-from .file_runner import answer_to, batches_of, check_metadata, run_file, try_ties
+from .file_runner import answer_to, batches_of, check_metadata, drawn_size, run_file, try_ties
 from .manifest_check import check_stated
 from .parity import Parity
 from .parity_report import ParityReport, ParitySummary
@@ -50,6 +51,7 @@ class Verification:
         changed: Ids of inputs that have other pixels or features here than at the export; they are not compared.
         versions: Python and packages, here.
         exported_with: The same at the export.
+        warnings: Files in the folder that nobody vouches for.
     """
 
     derived: ClassVar = ("passed",)
@@ -61,6 +63,7 @@ class Verification:
     changed: list[str]
     versions: dict[str, str]
     exported_with: dict[str, str]
+    warnings: list[CodedWarning]
 
     @property
     def passed(self) -> bool:
@@ -103,7 +106,8 @@ def verify(
     if batch_size < 1:
         raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
-    check_listed(bundle)
+    warnings = check_listed(bundle)  # nothing is opened before it is what was exported
+    check_fields(bundle)
     reference = Reference.load(bundle.path)
     models = {
         name: bundle.open(format, provider=provider, threads=threads) for format, name in bundle.model_files.items()
@@ -129,7 +133,8 @@ def verify(
             expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
             one = batch.inputs[same[:1]]
             check_stated(bundle.manifest, model, one, run_file(name, model, one))
-            _compare(name, parities[name], ids, expected, batch.inputs[same], model, batch_size)
+            sizes = metadata.batch_size(batch_size), drawn_size(bundle.manifest.files[name].sha256)
+            _compare(name, parities[name], ids, expected, batch.inputs[same], model, sizes)
         compared += len(same)
     for name, model in models.items():
         for values, logits in zip(reference.made_up, reference.made_up_logits(name), strict=True):
@@ -144,7 +149,6 @@ def verify(
             f"{where}: has none of the {len(reference.ids)} inputs whose answers the bundle carries, or only with "
             "other pixels; name the held-out images of the export with --data, or leave it out"
         )
-    check_fields(bundle)  # last: what files themselves say of a field is told above
     return Verification(
         bundle=bundle.source,
         data=where,
@@ -153,6 +157,7 @@ def verify(
         changed=changed,
         versions=versions(),
         exported_with=bundle.manifest.versions,
+        warnings=warnings,
     )
 
 
@@ -193,11 +198,17 @@ def _inputs(
 
 
 def _compare(
-    name: str, parity: Parity, ids: list[str], expected: Outputs, inputs: Array, model: Model, batch_size: int
+    name: str,
+    parity: Parity,
+    ids: list[str],
+    expected: Outputs,
+    inputs: Array,
+    model: Model,
+    sizes: tuple[int, int],
 ) -> None:
     parity.add(ids, expected, run_file(name, model, inputs))
     if len(inputs) == 1 and not model.metadata.encoded:  # a file must tell two inputs apart: what it says of one alone
         other = made_up_inputs(inputs)[:1]
         inputs, expected = np.concatenate([inputs, other]), expected.joined(run_file(name, model, other))
-    for rows in batches_of(model, inputs, model.metadata.batch_size(batch_size)):
+    for rows in batches_of(model, inputs, *sizes):
         parity.add_batch_size(expected.rows(rows), run_file(name, model, inputs[rows]))

@@ -1,5 +1,6 @@
 """Every mode and container: its pixels become the ones that its specification says, or it is refused by name."""
 
+import struct
 import warnings
 from pathlib import Path
 
@@ -28,6 +29,26 @@ def test_pixels(row):
     np.testing.assert_allclose(found.astype(int), row.expected, atol=row.tolerance, rtol=0)
     assert remarks(image) == row.remarks
     assert image.mode == ("RGBA" if "transparency" in row.remarks else "RGB")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"P5 1 2 1000 " + struct.pack(">2H", 1000, 1001), "a sample of 1001, expected at most 1000"),
+        (b"P6 1 1 300 " + struct.pack(">3H", 1, 301, 2), "a sample of 301, expected at most 300"),
+        (b"P2 2 1 15 5 16", "value too large for this mode: 16"),
+        (b"P3 1 1 100 1 2 101", "value too large for this mode: 101"),
+        (b"P5 1025 1024 15 " + bytes(1025 * 1024 - 1) + b"\x10", "a sample of 16"),
+    ],
+)
+def test_samples_above_the_largest_value_of_a_netpbm_file(content, told):
+    with pytest.raises(UnreadableImage, match=f"^photo: .*{told}"):
+        open_image(content, "photo")
+
+
+def test_what_follows_the_samples_of_a_netpbm_file_is_no_sample():
+    found = open_image(b"P5 1 1 15 \x0f" + b"\xff" * 9, "photo")
+    assert found.getpixel((0, 0)) == (255, 255, 255)
 
 
 def test_the_page_has_these_rows_and_no_others():

@@ -1,6 +1,7 @@
 """What no hash of a file covers: fields of a manifest that were edited, and model files that it does not list."""
 
 import json
+import pickle
 import shutil
 from copy import deepcopy
 from dataclasses import replace
@@ -17,8 +18,10 @@ from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import read_json, sha256_file
 from headsmith.core.records import to_json
 from headsmith.export import export_classifier, verify
+from headsmith.export.bundle.bundle import Bundle
 from headsmith.export.bundle.edited_manifest import check_fields
 from headsmith.export.bundle.manifest import read_manifest
+from headsmith.export.parity.verification_data import Reference
 
 
 @pytest.fixture
@@ -144,9 +147,46 @@ def test_a_model_file_that_is_not_listed_is_refused(copy, name):
         verify(copy)
 
 
-def test_what_is_no_model_may_lie_beside(copy):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("evil.py", b"print()"),
+        ("code/deep/evil.PY", b""),
+        ("weights.bin", b""),
+        ("answers.PKL", pickle.dumps([])),
+        ("notes.txt", pickle.dumps([])),
+        ("run", b"#!/bin/sh\n"),
+        ("tool", b"\x7fELF\x02\x01"),
+        ("tool.dat", b"MZ\x90"),
+    ],
+)
+def test_programs_and_pickles_that_are_not_listed_are_refused(copy, name, content):
+    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    (copy / name).write_bytes(content)
+    with pytest.raises(DamagedFileError, match=rf"{name}: lies in the bundle, but manifest\.json does not list it"):
+        verify(copy)
+
+
+def test_what_is_no_model_may_lie_beside_and_is_named(copy):
+    assert verify(copy).warnings == []
+    (copy / ".gitattributes").write_text("*.onnx filter=lfs")  # the hub's own
+    (copy / "pictures").mkdir()
+    (copy / "pictures" / "one.png").write_bytes(b"\x89PNG")
     (copy / "notes.txt").write_text("mine")
-    assert verify(copy).passed
+    found = verify(copy)
+    assert found.passed
+    [warning] = found.warnings
+    assert warning.code == "unlisted"
+    assert warning.message.startswith("notes.txt, pictures/one.png: lie in the bundle, but manifest.json does not list")
+    printed = CliRunner().invoke(app, ["verify", str(copy)]).stdout
+    assert "warning (unlisted): notes.txt, pictures/one.png" in " ".join(printed.split())
+
+
+def test_nothing_is_opened_before_hashes_are_compared(copy, edit, monkeypatch):
+    monkeypatch.setattr(Bundle, "open", lambda *_, **__: pytest.fail("opened"))
+    monkeypatch.setattr(Reference, "load", lambda *_: pytest.fail("opened"))
+    with pytest.raises(DamagedFileError, match="training: not what was exported, by the hash"):
+        verify(edit(lambda manifest: manifest["training"].update(seed=7)))
 
 
 def test_a_file_that_is_dropped_from_the_list_is_refused(copy, edit):

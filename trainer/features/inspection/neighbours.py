@@ -29,8 +29,9 @@ class Neighbours:
 
     Attributes:
         accuracy: Share of held-out rows whose class they name.
-        chance: Share that guessing would name, with each class as often as they name it.
-        p_value: Of so many hits or more by guessing.
+        shuffled: Share that the same answers would name in random order, which is what they do where labels and rows do
+            not belong together.
+        p_value: Of so many hits or more by answers in random order.
         n: Held-out rows.
         train_rows: Training rows.
         split: Where the held-out rows are from.
@@ -43,7 +44,7 @@ class Neighbours:
     """
 
     accuracy: float
-    chance: float
+    shuffled: float
     p_value: float
     n: int
     train_rows: int
@@ -88,7 +89,7 @@ def sanity(columns: Mapping[str, Columns], usable: Mapping[str, Array], classes:
     return {
         split: Neighbours(
             accuracy=named.accuracy,
-            chance=named.chance,
+            shuffled=named.chance,
             p_value=named.p_value,
             n=named.n,
             train_rows=len(train[0]),

@@ -92,8 +92,8 @@ def _at_chance(near: Neighbours, other: Neighbours | None) -> str:
     means = "" if near.means is None else f", nor do the nearest class means ({near.means:.1%})"
     against = "" if other is None else f", but that {_of(other)}"
     return (
-        f"the {near.k} nearest training rows name the class {_of(near)}, no better than guessing ({near.chance:.1%}, "
-        f"p = {near.p_value:.2g}){means}{against}: are these the labels of these rows?"
+        f"the {near.k} nearest training rows name the class {_of(near)}, no better than in random order "
+        f"({near.shuffled:.1%}, p = {near.p_value:.2g}){means}{against}: are these the labels of these rows?"
     )
 
 

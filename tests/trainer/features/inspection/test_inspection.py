@@ -167,12 +167,14 @@ def test_labels_of_other_rows_are_a_problem(tmp_path):
     named = KNeighborsClassifier(5, metric="cosine", weights="distance").fit(x, y).predict(val) == labels.numpy()
     with pytest.warns(UserWarning, match="zero standard deviation"):  # which inspect keeps to itself
         means = make_pipeline(StandardScaler(), NearestCentroid()).fit(x, y).score(val, labels)
-    p = binomtest(int(named.sum()), len(labels), near.chance, alternative="greater").pvalue
-    assert near.chance == pytest.approx(1 / 7, abs=0.01)
+    p = binomtest(int(named.sum()), len(labels), near.shuffled, alternative="greater").pvalue
+    assert near.shuffled == pytest.approx(1 / 7, abs=0.01)
     assert (near.accuracy, near.p_value, near.means) == pytest.approx((named.mean(), p, means))
     result = runner.invoke(app, ["inspect", str(features.path)])
     assert result.exit_code == 1
-    numbers = f"{named.mean():.1%} of {len(labels)} val rows, no better than guessing ({near.chance:.1%}, p = {p:.2g})"
+    of = f"({near.shuffled:.1%}, p = {p:.2g})"
+    numbers = f"{named.mean():.1%} of {len(labels)} val rows, no better than in random order {of}"
+    assert "rows named rightly (the same answers in random order: " in " ".join(result.output.split())
     assert f"problem (chance): the 5 nearest training rows name the class of {numbers}" in result.output
     assert f"class means ({means:.1%}): are these the labels of these rows?" in result.output
 
@@ -201,7 +203,7 @@ def test_labels_of_other_rows_in_test_alone_are_a_problem_of_test(rows):
     assert peer["test"] < 0.25 < 0.9 < peer["val"]
     assert found.neighbours == near["val"]
     [problem] = found.problems
-    assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than guessing" in problem.message
+    assert f"{peer['test']:.1%} of {near['test'].n} test rows, no better than in random order" in problem.message
     assert f"but that of {peer['val']:.1%} of {near['val'].n} val rows: are these the labels" in problem.message
     with pytest.warns(UserWarning, match="zero standard deviation"):
         means = accuracies(make_pipeline(StandardScaler(), NearestCentroid()), features)
