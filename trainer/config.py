@@ -14,7 +14,8 @@ from ..core.errors import InputError, near
 from ..core.files import new_file
 from ..core.printable import shown
 from ..core.settings import Bound, check_choices, documented, setting
-from .loss_methods import DISTRIBUTIONS, METHOD_DEFAULTS, METHODS, SOFTMAX_OVER, TOP1_MODES
+from .loss_methods import METHOD_DEFAULTS, METHODS
+from .loss_options import LossSettings
 from .settings_file import no_setting, read_settings
 
 # What a loss's rate (`loss_methods.py`, Adam's) is multiplied by (SGD on the glyph set: 0.1 to 0.3 were
@@ -26,19 +27,8 @@ EPOCHS, STEPS = 100, 3000
 PATIENCE, PATIENCE_STEPS = 10, 300
 SELECTIONS = ("p_k", "top1", "top5")
 # The settings in which heads of one bank may differ.
-PER_HEAD = (
-    "loss",
-    "p_k",
-    "m",
-    "inverse_temperature",
-    "distribution",
-    "art_lambda",
-    "top1_mode",
-    "softmax_over",
-    "label_smoothing",
-    "learning_rate",
-    "weight_decay",
-)
+LOSS_SETTINGS = tuple(field.name for field in fields(LossSettings))
+PER_HEAD = ("loss", "p_k", *LOSS_SETTINGS, "learning_rate", "weight_decay")
 
 
 # None until `resolve`, which knows how many rows there are; typed for whoever trains, who has a number there.
@@ -74,18 +64,13 @@ def _word_or_weights(text: str) -> str | tuple[float, ...]:
     return text if text[:1].isalpha() else weights(text)
 
 
-@documented("Attributes")
 @dataclass(frozen=True)
-class TrainConfig:
-    """What a head is trained with.
-
-    Here every setting is defined: the options of ``headsmith train``, the keys of a settings file and the parameters of
-    `HeadClassifier` are these fields. Numbers and arrays of NumPy or torch become Python's own, lists become tuples.
-    """
+class _Loss:
+    """What comes first in help and in files."""
 
     loss: str = setting(
         "softmax",
-        "softmax is cross-entropy; the others relax a top-k cross-entropy.",
+        "softmax is cross-entropy; the others optimise top-k accuracy.",
         values=METHODS,
     )
     p_k: tuple[float, ...] | None = setting(
@@ -96,20 +81,17 @@ class TrainConfig:
         parser=weights,
         metavar="W,W,...",
     )
-    m: int | None = setting(16, "Highest scores of a row that enter the relaxation; the classes or more: all.")
-    inverse_temperature: float | None = setting(
-        None, "Sharpness of the relaxation.", left_out="the loss's", bounds=_ABOVE_0
-    )
-    distribution: str = setting("logistic_phi", "Of a sorting network's comparators.", values=DISTRIBUTIONS)
-    art_lambda: float = setting(0.5, "Lambda of the distribution logistic_phi.")
-    top1_mode: str = setting(
-        "smce",
-        "How top-1 enters the loss: smce is a cross-entropy of its own, which still pulls where top-k is reached "
-        "already, as with few classes.",
-        values=TOP1_MODES,
-    )
-    softmax_over: str = setting("candidates", "What the softmax of top-1 runs over.", values=SOFTMAX_OVER)
-    label_smoothing: float = setting(0.0, "Share of the cross-entropy with uniform targets.", bounds=_SHARE)
+
+
+@documented("Attributes")
+@dataclass(frozen=True)
+class TrainConfig(LossSettings, _Loss):
+    """What a head is trained with.
+
+    Here every setting is defined: the options of ``headsmith train``, the keys of a settings file and the parameters of
+    `HeadClassifier` are these fields. Numbers and arrays of NumPy or torch become Python's own, lists become tuples.
+    """
+
     head: str = setting("linear", "The kind of head.", values=("linear", "norm_linear", "cosine", "mlp"))
     norm: str = setting(
         "standard",

@@ -9,24 +9,14 @@ from torch import Tensor
 
 from ..core.environment import pick_device
 from ..core.errors import InputError
-from .config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
+from .config import EPOCHS, LOSS_SETTINGS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
 from .feature_scale import column_size, rate_factor
 from .losses import TopKCrossEntropy, default_inverse_temperature
 
 _DEFAULT_RANKS = 5
 
 # The settings that are the loss's own, by its keywords.
-KEYWORDS = {
-    "loss": "method",
-    "p_k": "p_k",
-    "m": "m",
-    "inverse_temperature": "inverse_temperature",
-    "distribution": "distribution",
-    "art_lambda": "art_lambda",
-    "top1_mode": "top1_mode",
-    "softmax_over": "softmax_over",
-    "label_smoothing": "label_smoothing",
-}
+KEYWORDS = {"loss": "method", "p_k": "p_k"} | {name: name for name in LOSS_SETTINGS}
 
 
 def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy:

@@ -1,7 +1,8 @@
-"""The methods, one line each: where its formula and kernel stand, its learning rate, and its inverse temperature.
+"""The methods, one line each: where its formula and kernel stand, its learning rate, and what it reads.
 
-A relaxation is added by `losses/relaxations/NAME.py`, which holds its mathematics, `losses/kernels/NAME.py`, which
-holds its kernel, and a line in `METHOD_DEFAULTS` here, which the command line reads too: no import of torch.
+A method is added by its mathematics in `losses/relaxations/NAME.py`, `losses/memberships/NAME.py` or
+`losses/objectives/NAME.py`, by `losses/kernels/NAME.py` where it has a kernel, and by a line in `METHOD_DEFAULTS` here,
+which the command line reads too: no import of torch.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ _OF_DISTRIBUTION = {
 }
 DISTRIBUTIONS = tuple(_OF_DISTRIBUTION)
 TOP1_MODES, SOFTMAX_OVER = ("sort", "sm", "smce"), ("candidates", "classes")
+CROSS_ENTROPY, RELAXATION, MEMBERSHIP, OBJECTIVE = "cross-entropy", "relaxation", "membership", "objective"
 
 
 def _of_distribution(distribution: str, m: int) -> float:
@@ -37,32 +39,62 @@ class Method(NamedTuple):
     """A method of top-k cross-entropy.
 
     Attributes:
-        module: the name of its modules in `relaxations/` and `kernels/`; `softmax` has a kernel alone.
+        kind: `relaxation` (it gives the label's probability at each rank), `membership` (the label's probability to be
+            among the k best), `objective` (a loss for each k), or plain `cross-entropy`.
+        module: the name of its module in `relaxations/`, `memberships/` or `objectives/`, and in `kernels/`.
         learning_rate: Adam's, found on the glyph set (1,000 classes, 16 epochs, batch 512, validation accuracy) among
             1e-3 ... 3e-2.
         inverse_temperature: the default, or a function that gives it for a distribution and m; NeuralSort's and
-            SoftSort's are those of Petersen et al. (2022).
+            SoftSort's are those of Petersen et al. (2022). None: it has no temperature.
+        reads: its own options, beside those that all methods of its kind read.
+        fused: whether `kernels/` holds it; the others run in plain torch.
     """
 
+    kind: str
     module: str
     learning_rate: float
-    inverse_temperature: float | Callable[[str, int], float]
+    inverse_temperature: float | Callable[[str, int], float] | None
+    reads: tuple[str, ...] = ()
+    fused: bool = True
 
 
+_NETWORK = ("distribution", "art_lambda")
 METHOD_DEFAULTS = {
-    "softmax": Method("softmax", 3e-3, 1.0),
-    "neuralsort": Method("neuralsort", 1e-2, 0.5),
-    "softsort": Method("softsort", 1e-2, 0.5),
-    "sinkhorn": Method("sinkhorn", 1e-2, _ten_a_rank),
-    "odd_even": Method("sorting_network", 3e-3, _of_distribution),
-    "bitonic": Method("sorting_network", 1e-2, _of_distribution),
-    "splitter_selection": Method("sorting_network", 3e-3, _of_distribution),
+    "softmax": Method(CROSS_ENTROPY, "softmax", 3e-3, None),
+    "neuralsort": Method(RELAXATION, "neuralsort", 1e-2, 0.5),
+    "softsort": Method(RELAXATION, "softsort", 1e-2, 0.5, ("softsort_power",)),
+    "sinkhorn": Method(RELAXATION, "sinkhorn", 1e-2, _ten_a_rank, ("sinkhorn_iterations", "sinkhorn_tolerance")),
+    "odd_even": Method(RELAXATION, "sorting_network", 3e-3, _of_distribution, _NETWORK),
+    "bitonic": Method(RELAXATION, "sorting_network", 1e-2, _of_distribution, _NETWORK),
+    "splitter_selection": Method(RELAXATION, "sorting_network", 3e-3, _of_distribution, _NETWORK),
+    "lapsum": Method(MEMBERSHIP, "lapsum", 1e-2, 0.25, fused=False),
 }
 METHODS = tuple(METHOD_DEFAULTS)
+RELAXATIONS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.kind == RELAXATION)
+FUSED = tuple(name for name, method in METHOD_DEFAULTS.items() if method.fused)
 NETWORKS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.module == "sorting_network")
+_OF_KIND = {
+    CROSS_ENTROPY: (),
+    RELAXATION: ("p_k", "m", "inverse_temperature", "top1_mode", "softmax_over", "floor"),
+    MEMBERSHIP: ("p_k", "m", "inverse_temperature", "top1_mode", "softmax_over", "floor"),
+    OBJECTIVE: ("p_k", "m"),
+}
+
+
+def modules_of(kind: str) -> dict[str, str]:
+    """The modules of the methods of a kind, by their names."""
+    return {name: method.module for name, method in METHOD_DEFAULTS.items() if method.kind == kind}
+
+
+def options_read(method: str) -> set[str]:
+    """The names of the options of the formula that a method reads, beside the smoothing of labels."""
+    own = METHOD_DEFAULTS[method]
+    return {*_OF_KIND[own.kind], *own.reads}
 
 
 def default_inverse_temperature(method: str, distribution: str, m: int) -> float:
-    """The inverse temperature that a method takes when none is given."""
+    """The inverse temperature that a method takes when none is given; 1 for methods without."""
     default = METHOD_DEFAULTS[method].inverse_temperature
+    if default is None:
+        return 1.0
     return default(distribution, m) if callable(default) else default

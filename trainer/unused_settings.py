@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.errors import InputError
-from .config import TrainConfig
-from .loss_methods import NETWORKS
+from .config import LOSS_SETTINGS, TrainConfig
+from .loss_methods import METHOD_DEFAULTS, METHODS, options_read
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
-_RELAXATION = ("inverse_temperature", "distribution", "art_lambda")
+# What belongs to the formula of the loss; smoothing of labels belongs to every loss.
+_FORMULA = ("p_k", *(name for name in LOSS_SETTINGS if name != "label_smoothing"))
 _STEPS = ("momentum", "warmup", "schedule", "dropout", "noise", "balanced", "averaging", "batch_size")
 
 
@@ -49,25 +50,35 @@ def refuse_unused(config: TrainConfig, *given: Iterable[str]) -> None:
     Raises:
         InputError: One of them is not read.
     """
-    chosen = [names for names in map(set, given) if names != _DEFAULTS.keys()]
+    complete = _DEFAULTS.keys() - set(LOSS_SETTINGS)  # of older runs too, which knew fewer settings of losses
+    chosen = [names for names in map(set, given) if not names >= complete]
     for message in unused_settings(config, set().union(*chosen)):
         raise InputError(message, keyword=message.partition(":")[0])
 
 
 def _unused_by_loss(config: TrainConfig) -> dict[str, str]:
-    if config.loss == "softmax":
-        names = ("p_k", "m", "top1_mode", "softmax_over", *_RELAXATION)
-        return dict.fromkeys(names, "--loss softmax, plain cross-entropy, does not read it")
-    found = {"softmax_over": "--top1-mode sort does not read it"} if config.top1_mode == "sort" else {}
+    read = options_read(config.loss)
+    if not read:
+        return dict.fromkeys(_FORMULA, f"--loss {config.loss}, plain cross-entropy, does not read it")
+    found = {name: _owners(name) for name in _FORMULA if name not in read}
+    if config.top1_mode == "sort" and "softmax_over" in read:
+        found["softmax_over"] = "--top1-mode sort does not read it"
     only_top1 = config.p_k is not None and not any(config.p_k[1:])
-    if only_top1 and config.top1_mode != "sort":
-        return found | dict.fromkeys(_RELAXATION, "a --p-k of top-1 alone relaxes nothing")
-    if config.loss not in NETWORKS:
-        reason = f"it belongs to the comparators of sorting networks ({', '.join(NETWORKS)})"
-        return found | dict.fromkeys(("distribution", "art_lambda"), reason)
-    if config.distribution != "logistic_phi":
+    if only_top1 and config.top1_mode != "sort" and "top1_mode" in read:
+        own = ("inverse_temperature", *(name for name in _FORMULA if _is_own(name)))
+        return found | dict.fromkeys(own, "a --p-k of top-1 alone relaxes nothing")
+    if config.distribution != "logistic_phi" and "art_lambda" in read:
         found["art_lambda"] = "it belongs to --distribution logistic_phi"
     return found
+
+
+def _is_own(name: str) -> bool:
+    """Whether an option belongs to single methods, not to all of a kind."""
+    return any(name in method.reads for method in METHOD_DEFAULTS.values())
+
+
+def _owners(name: str) -> str:
+    return f"it belongs to --loss {', '.join(method for method in METHODS if name in options_read(method))}"
 
 
 def _unused_by_head(config: TrainConfig) -> dict[str, str]:

@@ -31,7 +31,7 @@ LBFGS = {
         ({"momentum": 0.5}, "momentum", "`optimizer` sgd"),
         ({"distribution": "cauchy"}, "distribution", "`loss` softmax"),
         ({"m": 4}, "m", "`loss` softmax"),
-        ({"loss": "softsort", "distribution": "cauchy"}, "distribution", "sorting networks"),
+        ({"loss": "softsort", "distribution": "cauchy"}, "distribution", "splitter_selection"),
         ({"loss": "bitonic", "distribution": "cauchy", "art_lambda": 0.1}, "art_lambda", "logistic_phi"),
         ({"loss": "softsort", "p_k": (1.0,), "inverse_temperature": 2.0}, "inverse_temperature", "`p_k` of top-1"),
         ({"loss": "softsort", "top1_mode": "sort", "softmax_over": "classes"}, "softmax_over", "`top1_mode` sort"),

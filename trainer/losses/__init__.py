@@ -1,9 +1,9 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
-from ..loss_methods import DISTRIBUTIONS, METHODS, default_inverse_temperature
+from ..loss_methods import DISTRIBUTIONS, METHODS, RELAXATIONS, default_inverse_temperature
+from ..loss_options import LossOptions
 from .kernels_or_torch import implementation
 from .linear import linear_topk_cross_entropy
-from .options import LossOptions
 from .relaxed_topk import relaxed_topk
 from .smooth_topk import SmoothTopKLoss
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
@@ -12,6 +12,7 @@ from .topk_hinge_and_entropy import TopKEntropyLoss, TopKHingeLoss, TruncatedTop
 __all__ = [
     "DISTRIBUTIONS",
     "METHODS",
+    "RELAXATIONS",
     "LossOptions",
     "SmoothTopKLoss",
     "TopKCrossEntropy",

@@ -6,8 +6,9 @@ import os
 import torch
 from torch import Tensor
 
-from .checks import choice, number
-from .options import IMPLEMENTATIONS, LossOptions
+from ..loss_methods import FUSED, METHODS
+from ..loss_options import IMPLEMENTATIONS, LossOptions
+from ..option_checks import choice, number
 from .reduction import reduce_rows, row_weights
 from .targets import Targets
 from .torch_losses import torch_losses
@@ -18,13 +19,14 @@ _HAS_TRITON = importlib.util.find_spec("triton") is not None
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
+def implementation(impl: str, logits: Tensor, m: int = 1, method: str = "softmax") -> str:
     """The implementation that `impl` means for these logits.
 
     Args:
         impl: `auto`, `torch` or `triton`.
         logits: any tensor of the device, type and shape in question.
         m: number of candidates.
+        method: the method, of which some have no kernel.
 
     Returns:
         `torch` or `triton`.
@@ -42,14 +44,17 @@ def implementation(impl: str, logits: Tensor, m: int = 1) -> str:
         return "torch"
     if impl == "auto" and logits.device.type != "cuda":
         return "torch"
-    obstacle = _obstacle(logits, m)
+    choice("method", method, METHODS)
+    obstacle = _obstacle(logits, m, method)
     if impl == "triton" and obstacle:
         raise ValueError(f"impl: 'triton' found, but {obstacle}; expected impl='torch' or 'auto'")
     return "torch" if obstacle else "triton"
 
 
-def _obstacle(logits: Tensor, m: int) -> str:
+def _obstacle(logits: Tensor, m: int, method: str) -> str:
     """Why the kernels cannot run, or nothing."""
+    if method not in FUSED:
+        return f"method {method!r} has no kernel"
     if not _HAS_TRITON:
         return "triton is not installed"
     if torch.version.hip is not None:
@@ -69,7 +74,7 @@ def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
     """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits."""
     labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
     m = options.candidates(classes) if options.relaxed else 1
-    if implementation(options.impl, logits, m) == "triton":
+    if implementation(options.impl, logits, m, options.method) == "triton":
         from .kernels.fused_loss import fused_loss
 
         return fused_loss(logits, targets, options)

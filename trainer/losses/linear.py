@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from ...core.arguments import named
-from .checks import number
+from ..option_checks import number
+from .cached_options import changed, loss_options
 from .option_signatures import with_options
-from .options import loss_options
 from .rank_weights import PK, as_sample_p_k, resolve_p_k
 from .reduction import row_weights
 from .second_derivatives import refuse_second_derivatives
@@ -77,7 +77,7 @@ def linear_topk_cross_entropy(
             raise ValueError(f"{name} requires a gradient, which is not computed here; expected {name}.detach()")
     reduction = chosen.reduction
     by_row = reduction == "none" or torch.compiler.is_compiling()
-    by_chunk = chosen.changed(reduction="none" if by_row else "sum", inplace=True)
+    by_chunk = changed(chosen, reduction="none" if by_row else "sum", inplace=True)
 
     def chunk_loss(logits: Tensor, start: int) -> Tensor:
         return weighted_loss(logits, targets.rows(start, start + len(logits)), by_chunk)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from .options import LossOptions
+from ..loss_options import LossOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def with_options(without: tuple[str, ...] = ()) -> Callable[[F], F]:
 def with_option_lines(documented: T, without: tuple[str, ...] = ()) -> T:
     """Put a line for each option where `_LINE` stands in the docstring of a function or class."""
     lines = [
-        textwrap.fill(f"{one.name}: {one.metadata['doc']}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        textwrap.fill(f"{one.name}: {one.metadata['text']}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
         for one in fields(LossOptions)
         if one.name not in without
     ]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...core.printable import shown
-from .options import LossOptions
+from ..loss_options import LossOptions
 from .targets import check_dense
 
 PK = Sequence[float] | Sequence[Sequence[float]] | Tensor
@@ -97,6 +97,11 @@ def check_length(k: int, m: int | None, num_classes: int | None, name: str = "p_
         raise ValueError(f"{name}: {k} entries found for {num_classes} classes, expected at most {num_classes}")
     if m is not None and k > m:
         raise ValueError(f"{name}: {k} entries found, but m is {m}; expected m of at least {k}")
+
+
+def log_membership_weights(p_k: Tensor, without_top1: bool) -> Tensor:
+    """The logarithm of p_k (..., K), of whose first share is left out where it goes to the softmax."""
+    return torch.cat([p_k[..., :1] * (not without_top1), p_k[..., 1:]], dim=-1).log()
 
 
 def log_rank_weights(p_k: Tensor, without_top1: bool) -> Tensor:

@@ -3,9 +3,9 @@
 from torch import Tensor
 
 from ...core.arguments import named
-from ..loss_methods import METHODS
-from .checks import choice, number
-from .options import LossOptions
+from ..loss_methods import RELAXATIONS
+from ..loss_options import LossOptions
+from ..option_checks import choice, number
 from .relaxations import log_permutation
 from .targets import check_floating
 
@@ -30,7 +30,7 @@ def relaxed_topk(
     Args:
         scores: (B, n) floating; 16-bit scores are relaxed in float32.
         k: number of ranks, 1..n.
-        method: a relaxation, any of `METHODS` but `softmax`.
+        method: a relaxation, one of `RELAXATIONS`.
         inverse_temperature: 1 / tau, above 0; None takes the method's default.
         distribution: for networks, the CDF of the comparators.
         art_lambda: lambda of `logistic_phi`, in [0, 1).
@@ -46,7 +46,7 @@ def relaxed_topk(
         TypeError: scores that are not floating.
     """
     options = LossOptions(
-        method=choice("method", method, METHODS[1:]),
+        method=choice("method", method, RELAXATIONS),
         m=None,
         inverse_temperature=inverse_temperature,
         distribution=distribution,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.arguments import named
-from .checks import choice, number
+from ..option_checks import choice, number
 from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
 from .targets import check_class_weight, check_labels, check_logits, check_weights
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad, softplus
 
 from ...core.arguments import named
-from .checks import choice, number, positive
+from ..option_checks import choice, number, positive
 from .row_losses import RowLoss, split_label
 
 _ZERO = -1e30

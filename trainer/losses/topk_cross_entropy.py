@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ...core.arguments import named
+from ..loss_options import KeywordOnly, LossKeywords, LossOptions
+from .cached_options import loss_options
 from .option_signatures import with_option_lines, with_options
-from .options import KeywordOnly, LossKeywords, LossOptions, loss_options
 from .rank_weights import PK, as_sample_p_k, resolve_p_k
 from .targets import Targets, check_logits, check_weights
 from .weighted_loss import weighted_loss

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from ...core.arguments import named
-from .checks import choice
+from ..option_checks import choice
 from .row_losses import RowLoss, split_label
 
 

@@ -3,9 +3,13 @@
 import torch
 from torch import Tensor
 
+from ..loss_methods import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
+from ..loss_options import LossOptions
 from .candidates import candidate_columns, candidate_scores
+from .memberships import label_log_memberships
 from .objective import row_loss
-from .options import LossOptions
+from .objectives import objective_losses
+from .rank_weights import log_membership_weights
 from .relaxations import label_log_ranks
 from .targets import Targets
 
@@ -35,14 +39,21 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         invalid = invalid | logits.isnan().any(dim=1)
     masked_label = scores[:, 0] == -torch.inf
     scores = scores.where((kept & ~masked_label).unsqueeze(1), 0.0)
-    log_ranks = label_log_ranks(scores, p_k.shape[-1], options)
+    kind = METHOD_DEFAULTS[options.method].kind
     if options.top1_mode == "sort":
-        log_softmax = log_ranks[:, 0]
+        log_softmax = scores[:, 0]  # not read
     elif options.softmax_over == "candidates":
         log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
     else:
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
-    losses = row_loss(log_ranks, log_softmax, p_k, options)
+    k = p_k.shape[-1]
+    if kind == OBJECTIVE:
+        losses = (objective_losses(scores, k, options) * p_k).sum(dim=-1)
+    elif kind == MEMBERSHIP:
+        log_p = label_log_memberships(scores, k, options)
+        losses = row_loss(log_p, log_softmax, p_k, options, log_membership_weights)
+    else:
+        losses = row_loss(label_log_ranks(scores, k, options), log_softmax, p_k, options)
     losses = losses - losses.detach().clamp_max(0)  # rounding
     return losses.where(~masked_label, torch.inf).where(~invalid, torch.nan).where(kept, 0.0)
 

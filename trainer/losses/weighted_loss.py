@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from ..loss_options import LossOptions
+from .cached_options import changed
 from .kernels_or_torch import reduced_loss
-from .options import LossOptions
 from .rank_weights import check_length
 from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
 from .targets import Targets, check_class_weight, check_labels
@@ -31,7 +32,7 @@ def weighted_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Ten
     labels, weight, smoothing = targets.labels, targets.weight, options.label_smoothing
     if labels.ndim == 1 and smoothing == 0:
         return reduced_loss(logits, targets._replace(labels=labels.long()), options)
-    by_label = options.changed(ignore_index=LEFT_OUT, reduction="none", label_smoothing=0.0, inplace=False)
+    by_label = changed(options, ignore_index=LEFT_OUT, reduction="none", label_smoothing=0.0, inplace=False)
 
     def losses(logits: Tensor, labels: Tensor, times: int) -> Tensor:
         return reduced_loss(logits, targets.with_labels(labels, times), by_label)

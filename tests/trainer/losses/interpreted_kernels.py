@@ -3,14 +3,15 @@
 import pytest
 import torch
 
-from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, implementation, topk_cross_entropy
+from headsmith.trainer.loss_methods import FUSED, NETWORKS
+from headsmith.trainer.loss_methods import RELAXATIONS as ALL_RELAXATIONS
+from headsmith.trainer.losses import DISTRIBUTIONS, implementation, topk_cross_entropy
 from headsmith.trainer.losses.kernels import run_kernels
 
 pytestmark = pytest.mark.filterwarnings(  # numpy, in lanes that are masked
     "ignore:(overflow|invalid value|divide by zero|All-NaN slice) encountered:RuntimeWarning"
 )
-NETWORKS = METHODS[4:]
-RELAXATIONS = [{"method": method} for method in METHODS[:4]] + [
+RELAXATIONS = [{"method": method} for method in ("softmax", "neuralsort", "softsort", "sinkhorn")] + [
     {"method": NETWORKS[i % 3], "distribution": distribution} for i, distribution in enumerate(DISTRIBUTIONS)
 ]
 every_relaxation = pytest.mark.parametrize("options", RELAXATIONS, ids=lambda options: "-".join(options.values()))
@@ -67,14 +68,14 @@ def test_relaxations(options, top1_mode, m):
     )
 
 
-@pytest.mark.parametrize("method", METHODS[1:])
+@pytest.mark.parametrize("method", ALL_RELAXATIONS)
 def test_softmax_over_classes_and_wide_relaxation(method):
     assert_same(
         *one_row(2, 67), p_k=[0.5, 0, 0, 0, 0.5], m=33, method=method, softmax_over="classes", sinkhorn_iterations=4
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FUSED)
 @pytest.mark.parametrize("classes", [2, 130])
 def test_numbers_of_classes(method, classes):
     p_k = [1.0] if method == "softmax" else [0.5, 0.5]
@@ -174,7 +175,7 @@ def test_two_rows_a_program(monkeypatch, method, dtype):
     assert_same(logits, labels, sample_p_k=sample_p_k, m=6, method=method, reduction="none")
 
 
-MASKED = [{"method": method, "softmax_over": "candidates"} for method in METHODS] + [
+MASKED = [{"method": method, "softmax_over": "candidates"} for method in FUSED] + [
     {"method": method, "softmax_over": "classes"} for method in ("softsort", "splitter_selection")
 ]
 

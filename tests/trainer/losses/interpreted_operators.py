@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from headsmith.trainer.loss_methods import FUSED
 from headsmith.trainer.losses import (
-    METHODS,
     TopKCrossEntropy,
     implementation,
     linear_topk_cross_entropy,
@@ -44,7 +44,7 @@ def test_types_and_widths(dtype, classes):
     torch.testing.assert_close(gradient.float().sort().values, expected.float().sort().values, rtol=1e-2, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FUSED)
 def test_equal_scores(method):
     logits = torch.zeros(1, 20)
     loss, gradient = step(logits, torch.tensor([3]), "triton", method=method, m=6)

@@ -6,15 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, topk_cross_entropy
+from headsmith.trainer.loss_methods import NETWORKS
+from headsmith.trainer.losses import DISTRIBUTIONS, topk_cross_entropy
 
 MODES = ["sort", "sm", "smce"]
-RELAXATIONS = [{"method": method} for method in METHODS[1:4]] + [
-    {"method": method, "distribution": distribution} for method in METHODS[4:] for distribution in DISTRIBUTIONS
+RELAXATIONS = [{"method": method} for method in ("neuralsort", "softsort", "sinkhorn")] + [
+    {"method": method, "distribution": distribution} for method in NETWORKS for distribution in DISTRIBUTIONS
 ]
 # Each distribution on one network, for what does not depend on how steep a comparator is.
 PAIRED = RELAXATIONS[:3] + [
-    {"method": METHODS[4 + i % 3], "distribution": distribution} for i, distribution in enumerate(DISTRIBUTIONS)
+    {"method": NETWORKS[i % 3], "distribution": distribution} for i, distribution in enumerate(DISTRIBUTIONS)
 ]
 P_KS = st.sampled_from([(1.0,), (0.5, 0.5), (0.0, 1.0), (0.5, 0.0, 0.5), (0.25, 0.5, 0.0, 0.25)])
 quick = settings(max_examples=20, deadline=None, derandomize=True)

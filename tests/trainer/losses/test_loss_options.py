@@ -7,8 +7,9 @@ from typing import get_type_hints
 import numpy as np
 import pytest
 
+from headsmith.trainer.loss_options import LossKeywords
 from headsmith.trainer.losses import LossOptions, TopKCrossEntropy, linear_topk_cross_entropy, topk_cross_entropy
-from headsmith.trainer.losses.options import LossKeywords, loss_options
+from headsmith.trainer.losses.cached_options import loss_options
 
 OPTIONS = {field.name: field for field in fields(LossOptions)}
 
@@ -23,7 +24,7 @@ def test_public_functions_spell_every_option_out(function):
     for name, option in OPTIONS.items():
         if name != "inplace" or function is not linear_topk_cross_entropy:
             assert parameters[name].default == option.default
-            assert f"{name}: {option.metadata['doc'][:40]}" in function.__doc__
+            assert f"{name}: {option.metadata['text'][:40]}" in function.__doc__
 
 
 def test_equal_options_are_built_once():

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from ..second_derivatives import refuse_second_derivatives
 from ..targets import Targets
 from . import run_kernels

@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from .needs import Needs
 from .objective import objective
 from .pairwise import only_row, sign, softmax_columns

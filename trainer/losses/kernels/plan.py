@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import triton
 
-from ...loss_methods import METHOD_DEFAULTS
-from ..options import LossOptions
+from ...loss_methods import FUSED, METHOD_DEFAULTS
+from ...loss_options import LossOptions
 from .needs import Needs
 
 TILE = 2048
-_KERNELS = {name: import_module(f".{one.module}", __package__) for name, one in METHOD_DEFAULTS.items()}
+_KERNELS = {name: import_module(f".{METHOD_DEFAULTS[name].module}", __package__) for name in FUSED}
 
 
 class KernelPlan(NamedTuple):

@@ -8,8 +8,8 @@ import torch
 import triton
 from torch import Tensor
 
+from ...loss_options import LossOptions
 from ..constants import on_device
-from ..options import LossOptions
 from ..targets import Targets
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel

@@ -8,7 +8,7 @@ The kernel is held twice, with ranks and with candidates along axis 0, because s
 import triton
 import triton.language as tl
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from .maths import ln
 from .needs import Needs
 from .objective import objective

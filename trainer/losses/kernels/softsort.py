@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from .maths import log2
 from .needs import Needs
 from .objective import objective

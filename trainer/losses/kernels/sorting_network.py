@@ -12,7 +12,7 @@ memory for others.
 import triton
 import triton.language as tl
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from ..relaxations.networks import codes_by_count
 from .distributions import log2_cdf_pair, log_cdf_slopes, steepen
 from .maths import LN_2, log2_add

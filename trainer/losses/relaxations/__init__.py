@@ -1,6 +1,6 @@
 """Relaxed permutations: the label's column, and whole matrices.
 
-`METHOD_DEFAULTS` names a module of this folder for each relaxation. It holds `log_permutation`, and, where the label's
+`loss_methods.py` names a module of this folder for each relaxation. It holds `log_permutation`, and, where the label's
 column alone costs less than the matrix, `label_log_ranks`, with the arguments of the functions here.
 """
 
@@ -9,15 +9,11 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-from ...loss_methods import METHOD_DEFAULTS
-from ..options import LossOptions
+from ...loss_methods import RELAXATION, modules_of
+from ...loss_options import LossOptions
 from .masked import finite_count
 
-_MODULES = {
-    name: import_module(f".{method.module}", __package__)
-    for name, method in METHOD_DEFAULTS.items()
-    if name != "softmax"
-}
+_MODULES = {name: import_module(f".{module}", __package__) for name, module in modules_of(RELAXATION).items()}
 _MATRIX = {name: module.log_permutation for name, module in _MODULES.items()}
 _COLUMN = {name: module.label_log_ranks for name, module in _MODULES.items() if hasattr(module, "label_log_ranks")}
 

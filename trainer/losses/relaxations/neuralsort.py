@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from .masked import below, finite_count
 
 _FEW = 32

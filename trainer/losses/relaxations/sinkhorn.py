@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from ..second_derivatives import without_second_derivatives
 from .masked import finite_count
 

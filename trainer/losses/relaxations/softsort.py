@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ..options import LossOptions
+from ...loss_options import LossOptions
 from .masked import below, finite_count
 
 

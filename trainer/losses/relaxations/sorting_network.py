@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...loss_options import LossOptions
 from ..constants import on_device
-from ..options import LossOptions
 from ..second_derivatives import refuse_second_derivatives
 from .distributions import log_cdf_pair, log_cdf_slopes, probability, steepened
 from .masked import below, finite_count

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from ...core.errors import near
-from ...core.printable import shown
+from ..core.errors import near
+from ..core.printable import shown
 
 Check = Callable[[str, Any], Any]
 

@@ -1,0 +1,30 @@
+"""Objectives that are no relaxation: a loss for each k, whose mean by `p_k` is the loss of a row.
+
+`loss_methods.py` names a module of this folder for each method. It holds `label_losses`, with the arguments of
+`objective_losses`.
+"""
+
+from importlib import import_module
+
+from torch import Tensor
+
+from ...loss_methods import OBJECTIVE, modules_of
+from ...loss_options import LossOptions
+
+_MODULES = {name: import_module(f".{module}", __package__) for name, module in modules_of(OBJECTIVE).items()}
+
+
+def objective_losses(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """The losses for k' = 1..k.
+
+    Args:
+        scores: (B, m) candidates, the label's score first and the others in descending order, minus infinity where a
+            class is masked; the label is not.
+        k: number of ranks, 1..m.
+        options: the method and its options.
+
+    Returns:
+        (B, k) losses, 0 where fewer than k' classes beside the label are not masked.
+    """
+    found: Tensor = _MODULES[options.method].label_losses(scores, k, options)
+    return found
