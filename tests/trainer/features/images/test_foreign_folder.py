@@ -1,11 +1,8 @@
 """Folders that were made to let `datasets` do harm: each does it under `datasets` alone, and is refused in one line."""
 
-import io
 import json
 import os
-import re
 import shutil
-import tarfile
 import warnings
 
 import datasets
@@ -13,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from foreign_folders import PNG, dataset, encoded, refused
 from PIL import Image
 
 from headsmith.core.errors import InputError
@@ -23,43 +21,13 @@ from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import open_images, size_limits
 from headsmith.trainer.features.images.datasets_source import load
 
-NAMED = datasets.ClassLabel(names=["cat", "dog"])
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
-
-
-def encoded(width=8, height=8, mode="RGB"):
-    file = io.BytesIO()
-    Image.new(mode, (width, height)).save(file, "png")
-    return file.getvalue()
-
-
-PNG = encoded()
-
-
-def dataset(images, labels=None, label=NAMED):
-    rows = [one if isinstance(one, dict) else {"bytes": one, "path": None} for one in images]
-    features = datasets.Features({"image": datasets.Image(), "label": label})
-    table = pa.table(
-        {"image": pa.array(rows, datasets.Image().pa_type), "label": labels or [row % 2 for row in range(len(rows))]}
-    )
-    return datasets.Dataset(table.cast(features.arrow_schema))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
 def saved(tmp_path):
     dataset([PNG] * 6).save_to_disk(tmp_path / "set")
     return tmp_path / "set"
-
-
-def refused(folder, match):
-    with pytest.raises(InputError, match=match) as error:
-        open_images(folder, splits=False)
-    assert "\n" not in str(error.value) and str(folder) in str(error.value)
 
 
 def edit(path, change):
@@ -250,116 +218,6 @@ def test_a_value_that_a_small_file_repeats(tmp_path, monkeypatch, column):
     refused(tmp_path / "shop", r"test\.parquet: [\d,]+ bytes that unpack to 20,0\d\d,\d{3}")
 
 
-def archive(path, *members, format="w", **changes):
-    with tarfile.open(path, format) as file:
-        for name, content in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            for key, value in changes.items():
-                setattr(info, key, value)
-            file.addfile(info, io.BytesIO(content))
-
-
-def test_a_tar_of_images_and_labels(tmp_path):
-    (tmp_path / "shop").mkdir()
-    members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"01"[row % 2 :][:1]))]
-    archive(tmp_path / "shop" / "test.tar", *members)
-    found = open_images(tmp_path / "shop", splits=False)
-    assert found.source["label_column"] == "cls"  # not __key__ and __url__, which the reader adds
-    assert len(found) == 6 and found.read(0).size == (8, 8)
-
-
-def samples(*endings):
-    """A sample for each of them, with a label and an image of that ending, or several."""
-    images = [(f"{row}.{end}", PNG) for row, kinds in enumerate(endings) for end in kinds.split()]
-    return sorted(images + [(f"{row}.cls", b"01"[row % 2 :][:1]) for row in range(len(endings))])
-
-
-@pytest.mark.parametrize(
-    ("pair", "taken"),
-    [(("jpg", "png"), "jpg"), (("jpg", "thumb.png"), "thumb.png"), (("left.PNG", "right.PNG"), "right.PNG")],
-)
-def test_a_tar_of_two_images_a_sample(tmp_path, pair, taken):
-    (tmp_path / "shop").mkdir()
-    archive(tmp_path / "shop" / "test.tar", *samples(*[" ".join(pair)] * 6))
-    first = re.escape(pair[0])
-    with pytest.raises(
-        InputError, match=rf"shop: 2 image columns \({re.escape(', '.join(pair))}\), .*`image_column` {first}$"
-    ):
-        open_images(tmp_path / "shop", splits=False)
-    found = open_images(tmp_path / "shop", image_column=taken, splits=False)
-    assert found.source["image_column"] == taken and found.read(0).size == (8, 8)
-
-
-@pytest.mark.parametrize(
-    ("endings", "said"),
-    [
-        (["jpg", "png"] * 3, "sample '1' has .png, but '0' has .jpg, expected images of the same endings"),
-        (["jpg"] * 7 + ["png"], "sample '7' has .png, but '0' has .jpg"),
-        (["jpg png", "png"] * 3, "sample '1' has .png, but '0' has .jpg .png"),
-        (["jpg", ""] * 3, "sample '1' has no image, but '0' has .jpg"),
-        (["jpg", "JPG"] * 3, "sample '1' has .JPG, but '0' has .jpg"),
-    ],
-)
-@pytest.mark.parametrize("files", [1, 2])
-def test_a_tar_whose_samples_have_other_images(tmp_path, endings, said, files):
-    """They would be columns with gaps; also where they stand in another file, or after the five that are looked at."""
-    (tmp_path / "shop").mkdir()
-    members = samples(*endings)
-    if files == 1:
-        archive(tmp_path / "shop" / "test.tar", *members)
-    else:
-        first = endings.index(endings[0])
-        alike = [row for row, kind in enumerate(endings) if kind == endings[first]]
-        for name, chosen in (("test-0.TAR", True), ("test-1.tar", False)):
-            rows = [one for one in members if (int(one[0].partition(".")[0]) in alike) == chosen]
-            archive(tmp_path / "shop" / name, *rows)
-        said = said.replace("'0' has", "'0' in test-0.TAR has")
-    refused(tmp_path / "shop", re.escape(said))
-
-
-@pytest.mark.parametrize("name", ["test.TAR", "test.Tar"])
-def test_a_file_whose_suffix_is_in_capitals_is_checked_too(tmp_path, name):
-    (tmp_path / "shop").mkdir()
-    archive(tmp_path / "shop" / name, ("0.png", PNG), ("0.npy", b"x"))
-    with pytest.raises(InputError, match=r"holds '0\.npy', expected images and labels"):
-        open_images(tmp_path / "shop", image_column="png", splits=False)
-
-
-@pytest.mark.parametrize(
-    ("members", "changes", "match"),
-    [
-        ([("0.png", PNG), ("0.npy", b"x")], {}, r"holds '0\.npy', expected images and labels"),
-        ([("0.png", PNG), ("0.pth", b"x")], {}, r"holds '0\.pth', expected images"),
-        ([("0.png.gz", PNG)], {}, r"holds '0\.png\.gz', expected images"),
-        ([("0.png", PNG)], {"type": tarfile.GNUTYPE_SPARSE}, "truncated, damaged|more than it has"),
-        ([("0.png", PNG)], {"format": "w:gz"}, r"truncated, damaged or not \.tar"),
-    ],
-)
-def test_a_tar_that_holds_more(tmp_path, members, changes, match):
-    (tmp_path / "shop").mkdir()
-    archive(tmp_path / "shop" / "test.tar", *members, **changes)
-    refused(tmp_path / "shop", rf"test\.tar: .*({match})|{match}")
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("cls", b"hello", "'hello' found, expected a whole number; correct it or take its sample out"),
-        ("id", b"", "'' found, expected a whole number"),
-        ("inx", b"1.5", "'1.5' found, expected a whole number"),
-        ("json", b"{", "'{' found, expected JSON"),
-        ("json", b'{"a": NaN, }', "found, expected JSON"),
-        ("txt", b"\xff\xfe", "found, expected text in UTF-8"),
-    ],
-)
-def test_a_label_in_a_tar_that_cannot_be_read_is_named(tmp_path, name, content, reason):
-    (tmp_path / "shop").mkdir()
-    members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"%d" % (row % 2)))]
-    archive(tmp_path / "shop" / "test.tar", *members, ("z.png", PNG), (f"z.{name}", content))
-    refused(tmp_path / "shop", rf"test\.tar: z\.{name}: .*{re.escape(reason)}")
-
-
 def test_class_names_that_stand_twice_in_parquet_are_named(tmp_path):
     (tmp_path / "shop").mkdir()
     noted = {"info": {"features": {"label": {"names": ["ant", "bee", "ant"], "_type": "ClassLabel"}}}}
@@ -367,40 +225,6 @@ def test_class_names_that_stand_twice_in_parquet_are_named(tmp_path):
     table = table.replace_schema_metadata({"huggingface": json.dumps(noted)})
     pq.write_table(table, tmp_path / "shop" / "test.parquet")
     refused(tmp_path / "shop", r"test\.parquet: names: 'ant' stands twice, expected each class name once")
-
-
-@pytest.mark.parametrize("kind", ["between members", "half an end", "a header overwritten", "two archives"])
-def test_a_tar_that_was_cut_between_its_members(tmp_path, kind):
-    """Readers of tar stop without a word where no header is (POSIX.1-2017, pax: two blocks of zeros end an archive)."""
-    (tmp_path / "shop").mkdir()
-    path = tmp_path / "shop" / "test.tar"
-    members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"01"[row % 2 :][:1]))]
-    archive(path, *members)
-    content, pair = path.read_bytes(), 4 * 512  # header and image, header and label
-    assert len(PNG) <= 512
-    path.write_bytes(
-        {
-            "between members": content[: 4 * pair],
-            "half an end": content[: 6 * pair + 512],
-            "a header overwritten": content[: 3 * pair] + b"A" * 512 + content[3 * pair + 512 :],
-            "two archives": content + content,
-        }[kind]
-    )
-    with tarfile.open(path) as file:
-        assert len(file.getnames()) == {"between members": 8, "a header overwritten": 6}.get(kind, 12)
-    refused(tmp_path / "shop", r"test\.tar: no end after \d+ files, expected zeros from byte")
-
-
-def test_a_tar_with_a_hole_of_a_terabyte(tmp_path):
-    (tmp_path / "shop").mkdir()
-    info = tarfile.TarInfo("0.png")
-    info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.map": f"0,1,{1 << 40},0", "GNU.sparse.size": str(1 << 40)}
-    with tarfile.open(tmp_path / "shop" / "test.tar", "w", format=tarfile.PAX_FORMAT) as file:
-        info.size = 1
-        file.addfile(info, io.BytesIO(b"x"))
-    with tarfile.open(tmp_path / "shop" / "test.tar") as file:
-        assert file.getmembers()[0].size == 1 << 40  # it is an attack
-    refused(tmp_path / "shop", r"test\.tar: says to hold 1,099,511,627,776 bytes")
 
 
 def test_parquet_of_images_without_the_notes_of_datasets(tmp_path):
@@ -469,44 +293,3 @@ def test_an_image_in_a_table_may_not_be_larger_than_one_in_a_file(monkeypatch):
     monkeypatch.setattr(images, "MOST_BYTES", len(PNG) - 1)
     with pytest.raises(UnreadableImage, match="x: is larger than 0 MiB, expected an image"):
         images.open_image(PNG, "x")
-
-
-def from_the_hub(monkeypatch, found):
-    monkeypatch.setattr("headsmith.core.hub._why_unreachable", lambda endpoint: "")
-    monkeypatch.setattr(datasets, "load_dataset", lambda name: found)
-
-
-@pytest.mark.parametrize("place", ["token", "../secret.png", "datasets/link.png"])
-def test_a_row_of_the_hub_opens_nothing_beside_the_data(tmp_path, monkeypatch, place):
-    """The folder around the caches holds the user's tokens."""
-    home = tmp_path / "home"
-    (home / "datasets" / "downloads").mkdir(parents=True)
-    monkeypatch.setattr(datasets.config, "HF_CACHE_HOME", str(home))
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(home / "datasets"))
-    for path in (home / "token", tmp_path / "secret.png", home / "datasets" / "downloads" / "fine.png"):
-        path.write_bytes(PNG)
-    (home / "datasets" / "link.png").symlink_to(tmp_path / "secret.png")
-    paths = [str(home / place), str(home / "datasets" / "downloads" / "fine.png")]
-    rows = [{"bytes": None, "path": path} for path in paths]
-    from_the_hub(monkeypatch, datasets.DatasetDict({"test": dataset(rows)}))
-    found = open_images("someone/pets", splits=False)
-    with pytest.raises(UnreadableImage, match="expected an image in"):
-        found.read(0)
-    assert found.read(1).size == (8, 8)
-
-
-@pytest.mark.parametrize("size", [(1, 100_000), (13_000, 13_000)])
-def test_images_of_the_hub_have_the_bounds_of_images_in_files(monkeypatch, size):
-    from_the_hub(monkeypatch, datasets.DatasetDict({"test": dataset([encoded(*size, "1"), PNG])}))
-    with warnings.catch_warnings(), pytest.raises(UnreadableImage, match=rf"test/0: {size[0]} x {size[1]} pixels"):
-        warnings.simplefilter("ignore")
-        open_images("someone/pets", splits=False).read(0)
-
-
-def test_a_kind_of_column_that_somebody_registered_is_refused(monkeypatch):
-    found = dataset([PNG] * 4)
-    told = found.features.to_dict() | {"more": {"dtype": "os.system", "_type": "Value"}}
-    monkeypatch.setattr(datasets.Features, "to_dict", lambda features: told)
-    from_the_hub(monkeypatch, found)
-    with pytest.raises(InputError, match="someone/pets: dtype: 'os.system' found, expected a type of Arrow"):
-        open_images("someone/pets", splits=False)
