@@ -2,7 +2,7 @@
 
 Heads are of every kind, of odd sizes, with large and small logits and with classes that tie; features alone for most,
 behind a small network for the rest. `--count N` makes fewer. For each format stands too how much of the difference that
-is allowed its worst export used: what `FACTOR` in `export/parity/tolerance.py` has in hand.
+is allowed its worst export used: what `FACTOR` in `export/parity/python_module.py` has in hand.
 """
 
 import argparse

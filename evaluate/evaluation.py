@@ -10,7 +10,7 @@ from ..core.errors import InputError, keeping
 from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
-from ..export.formats.open_model import checked_threads
+from ..export.runtime import checked_threads
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed

@@ -4,11 +4,10 @@ from .bundle.pushing import push
 from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
-from .formats.open_model import open_model
 from .grafting import graft
 from .parity.parity_report import Flip, ParityReport
 from .parity.verifying import Verification, verify
-from .runtime import Model, Outputs
+from .runtime import Model, Outputs, open_model
 
 __all__ = [
     "Bundle",

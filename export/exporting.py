@@ -19,20 +19,19 @@ from .bundle.manifest import MANIFEST, Calibration
 from .bundle.manifest_writer import Evidence, bundle_manifest, file_records, write_parity
 from .classifier import Classifier
 from .formats.extensions import extensions
-from .formats.open_model import open_model
 from .formats.registry import FORMATS
 from .held_out import HeldOut, HeldOutImages
 from .labels import check_labels, describe
 from .metadata import Metadata, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
-from .parity.changed_pictures import cached_pictures, changes
-from .parity.proof import compare_features, prove
+from .parity.proof import prove
 from .parity.python_module import PythonModule
-from .parity.resizing import compare_with_pil
 from .parity.run_inputs import RunInputs
+from .parity.training_check import cached_pictures, changes, compare_features, compare_with_pil
 from .parity.verification_data import REFERENCE
 from .precision.gates import unseen_drop
 from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
+from .runtime import open_model
 from .temperature import TemperatureScaled, calibration_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import InputError
-from ...export.formats.session_runner import SessionRunner
+from ...export.formats.onnx_runtime import SessionRunner
 from ...export.metadata import BackboneIdentity, Metadata
 from ...export.runtime import TOP_K, Array, Model, Outputs
 from ...models.onnx_session import session_settings

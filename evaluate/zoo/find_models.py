@@ -13,8 +13,8 @@ from ...core.files import regular_file, sha256_file, sha256_json
 from ...export.bundle.bundle import Bundle
 from ...export.bundle.hub import HUB
 from ...export.bundle.manifest import MANIFEST
-from ...export.formats.open_model import open_model
 from ...export.metadata import Metadata
+from ...export.runtime import open_model
 from ...models.class_names import ClassNames
 from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing

@@ -1,7 +1,6 @@
 """Open what was found."""
 
-from ...export.formats.open_model import checked_threads, open_model
-from ...export.runtime import Model
+from ...export.runtime import Model, checked_threads, open_model
 from .candidate import Candidate
 from .external_onnx import ExternalOnnxModel
 

@@ -9,11 +9,10 @@ from typing import Self
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import sha256_file
 from ...models.preprocessing import Preprocessing
-from ..formats.open_model import open_model
 from ..formats.registry import FORMATS
 from ..labels import check_labels
 from ..options import FEATURES
-from ..runtime import Model
+from ..runtime import Model, open_model
 from .hub import local_folder
 from .manifest import MANIFEST, Manifest, read_manifest
 
@@ -57,7 +56,7 @@ class Bundle:
 
     @cached_property
     def model_files(self) -> dict[str, str]:
-        """By format the file to open, relative to the folder, in the order of `headsmith.export.formats.open_model`."""
+        """By format the file to open, relative to the folder, in the order of `headsmith.export.runtime`."""
         return {
             format: name
             for format, known in FORMATS.items()
@@ -85,7 +84,7 @@ class Bundle:
         return bundle
 
     def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
-        """Open one of the model files; see `headsmith.export.formats.open_model`.
+        """Open one of the model files; see `headsmith.export.runtime`.
 
         Raises:
             InputError: The bundle has no such file, or it cannot run here.

@@ -8,7 +8,7 @@ from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import sha256_file
 from ...core.json_text import parse_json
-from ..formats.open_model import open_model
+from ..runtime import open_model
 from .bundle import Bundle
 from .manifest import MANIFEST
 

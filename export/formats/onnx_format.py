@@ -1,18 +1,20 @@
-"""The ONNX writer."""
+"""The ONNX writer: a linear head alone directly, all else as torch's exporter traces it."""
 
 from pathlib import Path
 
+import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from ...core.errors import InputError
 from ...models.heads import Linear
 from ..classifier import BATCH, Classifier
 from ..errors import ExportError, FixedBatchError, cause
 from ..metadata import Metadata
-from ..options import OPSET
+from ..options import FEATURES, OPSET
 from .decoding import decode_first
-from .linear_graph import linear_graph
 
+WEIGHT, BIAS = "classifier.head.weight", "classifier.head.bias"
 MAX_IR_VERSION = 10
 EXTERNAL_ABOVE = 2_000_000_000
 
@@ -88,3 +90,47 @@ def _check(model: onnx.ModelProto, metadata: Metadata, opset: int) -> None:
         if axis.dim_param != BATCH:
             found = axis.dim_param or axis.dim_value
             raise FixedBatchError(f"ONNX {value.name}: axis 0 is {found}, expected `{BATCH}`")
+
+
+def linear_graph(classifier: Classifier, opset: int) -> onnx.ModelProto:
+    """Write the operators that torch's exporter makes of a linear head and the top-k, without its seconds.
+
+    Args:
+        classifier: A `Linear` head without a backbone.
+        opset: The ONNX operator set, 18 or more.
+
+    Returns:
+        The graph, ``features`` to `Classifier.outputs`, without metadata.
+    """
+    head, k = classifier.head, classifier.k
+    nodes = [
+        helper.make_node("Gemm", [FEATURES, WEIGHT, BIAS], ["logits"], transB=1),
+        helper.make_node("TopK", ["logits", "k"], ["top", "topk_indices"]),
+        helper.make_node("Softmax", ["logits"], ["probabilities"]),
+        helper.make_node("GatherElements", ["probabilities", "topk_indices"], ["topk_scores"], axis=-1),
+    ]
+    for node in nodes:
+        node.name = node.output[0]  # tools that convert a graph tell its nodes apart by name
+    constants = {
+        WEIGHT: head.get_parameter("weight").detach().numpy(),
+        BIAS: head.get_parameter("bias").detach().numpy(),
+        "k": np.array([k]),
+    }
+    outputs = {
+        "logits": (TensorProto.FLOAT, head.num_classes),
+        "topk_scores": (TensorProto.FLOAT, k),
+        "topk_indices": (TensorProto.INT64, k),
+        "probabilities": (TensorProto.FLOAT, head.num_classes),
+    }
+    graph = helper.make_graph(
+        nodes,
+        "main_graph",
+        [helper.make_tensor_value_info(FEATURES, TensorProto.FLOAT, [BATCH, head.in_features])],
+        [_output(name, *outputs[name]) for name in classifier.outputs],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=MAX_IR_VERSION)
+
+
+def _output(name: str, kind: int, width: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, [BATCH, width])

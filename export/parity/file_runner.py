@@ -1,4 +1,4 @@
-"""Files under proof: run whatever they answer, at several sizes of batches, and on equal logits."""
+"""Files under proof: run whatever they answer, at several sizes of batches, on made-up inputs and on equal logits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
@@ -11,9 +11,9 @@ from ..errors import ParityError
 from ..metadata import Metadata
 from ..runtime import TOP_K, Array, Model, Outputs
 from .parity import Parity
-from .synthetic_inputs import made_up_logits
 
 BATCH_SIZES, LARGE = (2, 3, 5, 7), 67  # the large one is beyond 64, at which many files are served
+MADE_UP = 8  # rows of each kind
 CHEAP = 128 * 2**20  # bytes of inputs in the large one
 
 
@@ -87,3 +87,28 @@ def answer_to(logits: Array, *, probabilities: bool) -> Outputs:
     indices = np.argsort(-logits, axis=1, kind="stable")[:, :TOP_K]
     shares = softmax(logits, axis=1)
     return Outputs(logits, np.take_along_axis(shares, indices, axis=1), indices, shares if probabilities else None)
+
+
+def made_up_inputs(inputs: Array) -> Array:
+    """Inputs like some real ones ``(N, ...)``, of other contents: noise, the real ones' opposites, and extremes.
+
+    Of features each column varies, one that is constant in all real inputs too, so that each weight of a head counts.
+    """
+    random = np.random.default_rng(0)
+    if inputs.dtype == np.uint8:
+        noise = random.integers(0, 256, (2, *inputs.shape[1:]), dtype=np.uint8)
+        return np.concatenate([noise, ~inputs[:1], np.zeros_like(inputs[:1]), np.full_like(inputs[:1], 255)])
+    values = inputs.astype(np.float32)
+    spread = values.std(axis=0)
+    spread = np.maximum(spread, spread.mean() or 1.0)
+    drawn = values.mean(axis=0) + spread * random.normal(size=(MADE_UP, *inputs.shape[1:]))
+    made: Array = np.concatenate([drawn.astype(inputs.dtype), -inputs[:1], np.zeros_like(inputs[:1])])
+    return made
+
+
+def made_up_logits(classes: int) -> Array:
+    """Logits ``(N, C)`` float32 with every kind of tie: all equal, pairs, small whole numbers; and of every size."""
+    random = np.random.default_rng(0)
+    ties = random.integers(-2, 3, (MADE_UP, classes))
+    sizes = random.normal(size=(4, classes)) * np.array([[1e-3], [1.0], [30.0], [1000.0]])
+    return np.concatenate([np.zeros((1, classes)), ties, ties[:1] + 100, sizes]).astype(np.float32)

@@ -10,30 +10,22 @@ import torch
 
 from ...core.errors import InputError
 from ...core.progress import progress
-from ...metrics.equality import Difference, difference, finite_rows
+from ...metrics.equality import finite_rows
 from ...metrics.proportions import Share, top_k
 from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
-from ...trainer.features.feature_set import FeatureSet
-from ..classifier import Classifier
 from ..errors import ParityError
-from ..held_out import Batch, HeldOut, HeldOutImages
-from ..metadata import Metadata
+from ..held_out import Batch, HeldOut
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
-from .changed_pictures import cached_pictures, replaced
-from .file_runner import batches_of, check_metadata, run_file, try_ties
+from .file_runner import batches_of, check_metadata, made_up_inputs, run_file, try_ties
 from .parity import Parity
 from .parity_report import ParityReport
-from .python_module import PythonModule, module_input, python_outputs
-from .recorded_accuracy import RecordedAccuracy
-from .synthetic_inputs import made_up_inputs
-from .tolerance import allowed_share
+from .python_module import PythonModule, allowed_share, python_outputs
+from .training_check import RecordedAccuracy
 from .verification_data import PYTHON, Recorder
 
 FEATURE_ROWS = 1024
-FEATURE_TOLERANCE = 1e-2
-FEATURE_IMAGES = 8
 
 
 @dataclass(frozen=True)
@@ -161,39 +153,3 @@ def _try_made_up(
             logits[one.name] = np.concatenate([run_file(one.name, one.model, row[None]).logits for row in inputs])
         try_ties(one.name, one.model, one.parity)
     return inputs, logits
-
-
-@torch.inference_mode()
-def compare_features(
-    classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet
-) -> float | None:
-    """Check on a few images that the backbone that is deployed gives the features that the head was trained on.
-
-    Returns:
-        The largest difference over the largest cached feature; ``None`` where all of these images are others now.
-
-    Raises:
-        ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less), or features that
-            are NaN or infinite.
-    """
-    row = {sample: index for index, sample in enumerate(cached.ids("test"))}
-    known = [place for place, sample in enumerate(held_out.ids) if sample in row][:FEATURE_IMAGES]
-    features, _ = cached.arrays("test")
-    pictures, some = cached_pictures(cached), held_out.only(known)
-    found, largest = Difference(), 0.0
-    for batch in some.batches(FEATURE_IMAGES):
-        changed = replaced(some.pictures, pictures)
-        same = [place for place, one in enumerate(batch.ids) if one not in changed]
-        if not same:
-            return None
-        expected = features[[row[batch.ids[place]] for place in same]].float().numpy()
-        found += difference(expected, classifier.body(module_input(metadata, batch.inputs[same])).numpy())
-        largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
-    if not found.within(FEATURE_TOLERANCE * largest):
-        broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""
-        raise ParityError(
-            f"{cached.path}: the backbone's features of held-out images differ from the cached ones by "
-            f"{found.largest / (largest or 1):.2%} (allowed {FEATURE_TOLERANCE:.0%}){broken}{found.shapes}: the head "
-            "was trained on something else; extract and train again"
-        )
-    return found.largest / (largest or 1)

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import GateError
-from ..formats.open_model import open_model
 from ..formats.registry import FORMATS
 from ..held_out import HeldOut
 from ..options import ExportOptions
-from ..runtime import Array
+from ..runtime import Array, open_model
 from .gates import GateReport, measure_gate
 from .precision import write_lower
 

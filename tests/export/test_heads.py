@@ -10,7 +10,7 @@ import torch
 
 from headsmith.export import Classifier, export_classifier
 from headsmith.export.formats.onnx_format import write_onnx
-from headsmith.export.formats.open_model import open_model
+from headsmith.export.runtime import open_model
 from headsmith.models import build_head
 from headsmith.trainer import FeatureSet
 

@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 from headsmith.core.errors import InputError
 from headsmith.export import Classifier, file_info, open_model
 from headsmith.export.formats.onnx_format import write_onnx
-from headsmith.export.formats.session_runner import SessionRunner
+from headsmith.export.formats.onnx_runtime import SessionRunner
 from headsmith.export.metadata import Metadata, identity
 from headsmith.models.heads import Linear
 from headsmith.models.onnx_session import open_session

@@ -13,8 +13,7 @@ from torch import nn
 from headsmith.core.errors import InputError
 from headsmith.export import Classifier, ExportError, open_model
 from headsmith.export.formats.exported_program_format import write_exported_program
-from headsmith.export.formats.linear_graph import linear_graph
-from headsmith.export.formats.onnx_format import write_onnx
+from headsmith.export.formats.onnx_format import linear_graph, write_onnx
 from headsmith.export.formats.torchscript_format import quiet_torchscript, write_torchscript
 from headsmith.export.formats.tracing import traced_graph
 from headsmith.export.metadata import Metadata, identity

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 from headsmith.export.formats.node_placement import misplaced_nodes, nodes_by_provider
-from headsmith.export.formats.session_runner import SessionRunner
+from headsmith.export.formats.onnx_runtime import SessionRunner
 from headsmith.models.onnx_session import open_session
 
 
