@@ -29,15 +29,12 @@ def test_values_and_gradients_by_the_formula(k, alpha):
     torch.testing.assert_close(*(torch.autograd.grad(x.sum(), y)[0] for x, y in ((loss, ours), (expected, theirs))))
 
 
-@pytest.mark.parametrize("m", [2, 3, 5, None])
-def test_k_best_of_the_candidates_need_k_plus_1_of_them(m):
+@pytest.mark.parametrize("m", [4, 5, None])
+def test_k_best_of_the_candidates_need_k_plus_1_others(m):
     logits = torch.randn(7, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     pruned = topk_cross_entropy(logits, torch.arange(7), p_k=[0.5, 0.5], m=m, **OPTIONS)
     full = topk_cross_entropy(logits, torch.arange(7), p_k=[0.5, 0.5], m=None, **OPTIONS)
-    if m == 2:  # among the 2 best of 2 is every label
-        assert (pruned < full).all()
-    else:
-        torch.testing.assert_close(pruned, full)
+    torch.testing.assert_close(pruned, full)
 
 
 @pytest.mark.parametrize("classes", [3, 50])
