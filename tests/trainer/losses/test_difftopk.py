@@ -92,6 +92,7 @@ def double_by_default():
 def steep_at_ties(monkeypatch):
     """The package does not bound the slope of the activation replacement trick where two wires are almost equal."""
     monkeypatch.setattr("headsmith.trainer.losses.relaxations.distributions.ART_RADIUS", 1e-10)
+    monkeypatch.setattr("headsmith.trainer.losses.relaxations.distributions.ART_SLOPE", 1e10)
 
 
 @pytest.mark.parametrize(("method", "distribution", "mode", "shape", "m", "p_k", "inverse_temperature"), NETWORK_CASES)

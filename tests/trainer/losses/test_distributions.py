@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from headsmith.trainer.losses.relaxations.distributions import activation_replacement, log_cdf
+from headsmith.trainer.losses.relaxations.distributions import log_cdf, steepened
 
 PEERS = {"logistic": stats.logistic, "cauchy": stats.cauchy, "gaussian": stats.norm}
 POINTS = np.array([-1e5, -1e3, -100, -30, -5, -1, -0.25, -0.1, 0, 0.1, 0.25, 1, 5, 30])
@@ -77,8 +77,13 @@ def test_finite_at_huge_differences_and_nan_at_nan(distribution):
 @pytest.mark.parametrize("art_lambda", [0.0, 0.25, 0.5, 0.9])
 def test_activation_replacement(art_lambda):
     difference = torch.tensor([-7.0, -0.5, -2e-4, 0.01, 3.0], dtype=torch.float64)
-    expected = difference / difference.abs() ** art_lambda
-    torch.testing.assert_close(activation_replacement(difference, art_lambda), expected)
-    zero = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    activation_replacement(zero, art_lambda).backward()
-    assert 0 < zero.grad.item() < 1e4
+    v, slope = steepened(difference, "logistic_phi", 3.0, art_lambda)
+    torch.testing.assert_close(v, 3 * difference / difference.abs() ** art_lambda)
+    torch.testing.assert_close(slope, 3 * ((1 - art_lambda) * difference.abs() ** -art_lambda).clamp_max(10))
+
+
+@pytest.mark.parametrize("art_lambda", [0.25, 0.5, 0.9])
+def test_the_slope_at_equal_scores_is_bounded(art_lambda):
+    v, slope = steepened(torch.zeros(1), "logistic_phi", 2.0, art_lambda)
+    assert v.item() == 0
+    assert 2 <= slope.item() <= 20

@@ -7,19 +7,19 @@ import triton.language as tl
 
 from .maths import LOG2_E, log2
 
-ART_RADIUS = tl.constexpr(1e-4)
+ART_RADIUS, ART_SLOPE = tl.constexpr(1e-4), tl.constexpr(10.0)
 
 
 @triton.jit
 def steepen(difference, beta, art_lambda, ART: tl.constexpr):
-    """The argument v of the CDF, and dv / d difference."""
+    """The argument v of the CDF, and dv / d difference, bounded as in plain torch."""
     if ART:
         size = tl.abs(difference)
         scale = beta * tl.exp2(-art_lambda * log2(tl.maximum(size, ART_RADIUS)))
         ratio = tl.minimum(size * (1 / ART_RADIUS), 1.0)
         inside = art_lambda / 2 * (1 - ratio * ratio)
         slope = tl.where(size < ART_RADIUS, 1 - art_lambda + 3 * inside, 1 - art_lambda)
-        return difference * scale * (1 + inside), scale * slope
+        return difference * scale * (1 + inside), tl.minimum(scale * slope, beta * ART_SLOPE)
     else:
         return difference * beta, beta
 

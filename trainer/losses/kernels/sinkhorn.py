@@ -8,11 +8,14 @@ The kernel is held twice, with ranks and with candidates along axis 0, because s
 import triton
 import triton.language as tl
 
+from ...loss_methods import SINKHORN_STEEPNESS
 from ...loss_options import LossOptions
 from .maths import ln
 from .needs import Needs
 from .objective import objective
 from .pairwise import label_place, only_row, sorted_lanes
+
+STEEPNESS = tl.constexpr(SINKHORN_STEEPNESS)
 
 
 def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
@@ -47,7 +50,7 @@ def relax(
     weights, top1, log_softmax, floor, _, _ = target
     scratch_ptr, scratch_stride, _, layers, _, _ = memory
     flat, own, count = only_row(scores), only_row(label_score), only_row(count)
-    beta = tl.where(beta > 0, beta, 10.0 * tl.maximum(count - 1, 1))
+    beta = tl.where(beta > 0, beta, STEEPNESS * tl.maximum(count - 1, 1))
     scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * scratch_stride
     squashed, centred, inverse = _squash(flat, lane, count)
     one_hot = tl.where(lane == 0, 1.0, 0.0)

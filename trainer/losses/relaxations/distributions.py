@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-ART_RADIUS = 1e-4
+ART_RADIUS, ART_SLOPE = 1e-4, 10.0
 LEAST_LOG = -87.0
 _GAUSSIAN_REACH = 1e9
 
@@ -79,17 +79,6 @@ _SLOPES: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = 
 }
 
 
-def activation_replacement(difference: Tensor, art_lambda: float) -> Tensor:
-    """The difference d becomes d / |d|^lambda (Petersen et al.: Differentiable Sorting Networks, 2021).
-
-    Its slope at 0 is infinite; within `ART_RADIUS` of 0 a cubic with the same value and slope at the radius takes over,
-    so that equal scores have a bounded gradient.
-    """
-    size = difference.abs()
-    inside = 1 - (size / ART_RADIUS).clamp_max(1).square()
-    return difference * size.clamp_min(ART_RADIUS).pow(-art_lambda) * (1 + art_lambda / 2 * inside)
-
-
 def log_cdf(distribution: str, v: Tensor) -> Tensor:
     """Logarithm of f(v), finite for every finite v."""
     return _LOG_CDF[distribution](v)
@@ -116,11 +105,17 @@ def log_cdf_slopes(distribution: str, v: Tensor, keep: Tensor, swap: Tensor) -> 
 def steepened(
     difference: Tensor, distribution: str, inverse_temperature: float, art_lambda: float
 ) -> tuple[Tensor, Tensor | float]:
-    """The argument v of the CDF for a difference of scores, and the slope of v by the difference."""
+    """The argument v of the CDF for a difference of scores, and the slope of v by the difference.
+
+    The activation replacement trick (Petersen et al.: Differentiable Sorting Networks, 2021) makes of the difference d
+    d / |d|^lambda, whose slope at 0 is infinite. Within `ART_RADIUS` of 0 a cubic with the same value and slope at the
+    radius takes its place, and the slope that the gradient takes is at most `ART_SLOPE`: equal scores, those of a head
+    of zeros among them, would outweigh all other rows.
+    """
     if distribution != "logistic_phi":
         return difference * inverse_temperature, inverse_temperature
     size = difference.abs()
     scale = size.clamp_min(ART_RADIUS).pow_(-art_lambda).mul_(inverse_temperature)
     inside = size.div_(ART_RADIUS).clamp_max_(1).square_().neg_().add_(1).mul_(art_lambda / 2)
-    slope = (inside * 3).add_(1 - art_lambda).mul_(scale)
+    slope = (inside * 3).add_(1 - art_lambda).mul_(scale).clamp_max_(ART_SLOPE * inverse_temperature)
     return inside.add_(1).mul_(scale).mul_(difference), slope

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ...loss_methods import SINKHORN_STEEPNESS
 from ...loss_options import LossOptions
 from ..second_derivatives import without_second_derivatives
 from .masked import finite_count
@@ -12,7 +13,7 @@ _NOTHING = -1e30
 
 def log_permutation(scores: Tensor, k: int, options: LossOptions) -> Tensor:
     """The logarithm of the first k rows of P, (B, k, m), for scores (B, m)."""
-    by_row = 10.0 * (finite_count(scores)[1] - 1).clamp_min(1)
+    by_row = SINKHORN_STEEPNESS * (finite_count(scores)[1] - 1).clamp_min(1)
     steep = by_row if options.beta_by_row else options.beta(scores.shape[-1])
     kernel, rows, columns = sinkhorn_log_plan(scores, steep, options.sinkhorn_iterations, options.sinkhorn_tolerance)
     return kernel[:, :k] + rows[:, :k].unsqueeze(-1) + columns.unsqueeze(1)
