@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from headsmith.trainer.loss_methods import FUSED
 from headsmith.trainer.losses import METHODS, topk_cross_entropy
 
 from .linear_head import linear_rows
@@ -44,6 +45,7 @@ GPU_SHAPES = (
 CPU_SHAPES = (Shape(512, 1000, torch.float32, 16),)
 P_K = [0.5, 0.0, 0.0, 0.0, 0.5]
 MODE = "sm"  # difftopk's
+RATIOS = (("lapsum", "neuralsort"), ("dftopk", "neuralsort"))
 
 
 class Inputs:
@@ -123,7 +125,7 @@ def steps(shape: Shape, inputs: Inputs, device: str) -> Iterator[tuple[str, Step
     if device == "cuda":
         yield "F.cross_entropy, captured", inputs.step(cross_entropy), True
     for impl in ("torch", "triton") if device == "cuda" else ("torch",):
-        for method in METHODS:
+        for method in FUSED if impl == "triton" else METHODS:
             p_k = [1.0] if method == "softmax" else P_K
 
             def ours(
@@ -193,9 +195,15 @@ def main() -> None:
         if arguments.shapes not in str(shape):
             continue
         inputs = Inputs(shape, device)
+        medians = {}
         for name, step, captured in steps(shape, inputs, device):
             if arguments.only in name:
-                show(str(shape), name, measure(step, inputs, device, captured))
+                timing = measure(step, inputs, device, captured)
+                show(str(shape), name, timing)
+                medians[name.removeprefix("ours, triton, ")] = timing.p50
+        for name, other in RATIOS:
+            if name in medians and other in medians:
+                print(f"{shape}: {name} takes {medians[name] / medians[other]:.2f} x {other}", flush=True)
         del inputs
     if device == "cuda" and not arguments.no_linear:
         for name, timing in linear_rows():

@@ -68,8 +68,8 @@ METHOD_DEFAULTS = {
     "odd_even": Method(RELAXATION, "sorting_network", 3e-3, _of_distribution, _NETWORK),
     "bitonic": Method(RELAXATION, "sorting_network", 1e-2, _of_distribution, _NETWORK),
     "splitter_selection": Method(RELAXATION, "sorting_network", 3e-3, _of_distribution, _NETWORK),
-    "lapsum": Method(MEMBERSHIP, "lapsum", 1e-2, 0.25, fused=False),
-    "dftopk": Method(MEMBERSHIP, "dftopk", 1e-2, 1 / 3, fused=False),
+    "lapsum": Method(MEMBERSHIP, "lapsum", 1e-2, 0.25),
+    "dftopk": Method(MEMBERSHIP, "dftopk", 1e-2, 1 / 3),
 }
 METHODS = tuple(METHOD_DEFAULTS)
 RELAXATIONS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.kind == RELAXATION)

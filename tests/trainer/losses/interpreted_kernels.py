@@ -4,14 +4,13 @@ import pytest
 import torch
 
 from headsmith.trainer.loss_methods import FUSED, NETWORKS
-from headsmith.trainer.loss_methods import RELAXATIONS as ALL_RELAXATIONS
 from headsmith.trainer.losses import DISTRIBUTIONS, implementation, topk_cross_entropy
 from headsmith.trainer.losses.kernels import run_kernels
 
 pytestmark = pytest.mark.filterwarnings(  # numpy, in lanes that are masked
     "ignore:(overflow|invalid value|divide by zero|All-NaN slice) encountered:RuntimeWarning"
 )
-RELAXATIONS = [{"method": method} for method in ("softmax", "neuralsort", "softsort", "sinkhorn")] + [
+RELAXATIONS = [{"method": method} for method in FUSED if method not in NETWORKS] + [
     {"method": NETWORKS[i % 3], "distribution": distribution} for i, distribution in enumerate(DISTRIBUTIONS)
 ]
 every_relaxation = pytest.mark.parametrize("options", RELAXATIONS, ids=lambda options: "-".join(options.values()))
@@ -68,7 +67,7 @@ def test_relaxations(options, top1_mode, m):
     )
 
 
-@pytest.mark.parametrize("method", ALL_RELAXATIONS)
+@pytest.mark.parametrize("method", [method for method in FUSED if method != "softmax"])
 def test_softmax_over_classes_and_wide_relaxation(method):
     assert_same(
         *one_row(2, 67), p_k=[0.5, 0, 0, 0, 0.5], m=33, method=method, softmax_over="classes", sinkhorn_iterations=4
@@ -89,7 +88,7 @@ def test_more_classes_than_a_tile():
     assert_same(logits, labels, method="softmax")
 
 
-@pytest.mark.parametrize("method", ["neuralsort", "splitter_selection", "softmax"])
+@pytest.mark.parametrize("method", ["neuralsort", "splitter_selection", "softmax", "lapsum"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_16_bits(method, dtype):
     p_k = [1.0] if method == "softmax" else [0.5, 0.5]
@@ -135,13 +134,16 @@ def test_all_ignored_and_empty(reduction):
         {"weight": torch.linspace(1, 2, 21)},
         {"p_k": [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]] * 7},
         {"sample_p_k": [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [0.25, 0.75]]},
+        {"sample_p_k": [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [0.25, 0.75]], "method": "lapsum"},
+        {"floor": 1e-7, "p_k": [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.3, 0.0, 0.7]] * 7, "method": "dftopk"},
+        {"p_k": [0.0] * 5 + [1.0], "method": "lapsum", "top1_mode": "sort", "inverse_temperature": 40.0},
         {"label_smoothing": 0.1},
         {"floor": 1e-7, "p_k": [0.0, 1.0]},
         {"softsort_power": 2.0, "method": "softsort"},
         {"art_lambda": 0.0, "method": "odd_even"},
         {"method": "softmax", "weight": torch.linspace(1, 2, 21)},
     ],
-    ids=lambda options: "-".join(options),
+    ids="-".join,
 )
 def test_options(options):
     assert_same(*batch(4, 21), **({"m": 6} | options))

@@ -6,7 +6,15 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
-from headsmith.trainer.losses.kernels import neuralsort, sinkhorn, softmax, softsort, sorting_network  # noqa: E402
+from headsmith.trainer.losses.kernels import (  # noqa: E402
+    dftopk,
+    lapsum,
+    neuralsort,
+    sinkhorn,
+    softmax,
+    softsort,
+    sorting_network,
+)
 from headsmith.trainer.losses.kernels.backward import (  # noqa: E402
     backward_kernel,
     reduce_kernel,
@@ -18,6 +26,7 @@ FLOATS = {"beta", "setting", "floor"}
 INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32"}
 FORWARD = {
     "RELAX": neuralsort.relax,
+    "MEMBERSHIPS": False,
     "VARIANT": "",
     "MODE": "sm",
     "OVER_CLASSES": False,
@@ -61,6 +70,8 @@ def compile_for_hopper(kernel, constants, logits="bf16"):
         ({"RELAX": softmax.relax, "WEIGHTS": 0, "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
         ({"RELAX": softsort.relax, "VARIANT": "power", "MODE": "smce", "FLOORED": True}, "fp16"),
         ({"RELAX": sinkhorn.relax, "MODE": "sort", "WIDE": True, "VECTOR": 1, "WEIGHTS": 16}, "fp32"),
+        ({"RELAX": lapsum.relax, "MEMBERSHIPS": True, "MODE": "smce"}, "bf16"),
+        ({"RELAX": dftopk.relax, "MEMBERSHIPS": True, "MODE": "sort", "WIDE": True, "VECTOR": 4}, "fp32"),
         (NETWORK | {"LAYERS": 3, "VARIANT": "gaussian", "ROWS": 2, "CHAINED": True}, "bf16"),
         (NETWORK | {"LAYERS": 3, "VARIANT": "cauchy", "OVER_CLASSES": True}, "bf16"),
         (NETWORK | {"M": 64, "TILE_GROUPS": 64, "TILES": 4}, "bf16"),

@@ -7,7 +7,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .maths import ln
-from .objective import rank_weights
+from .objective import membership_weights, rank_weights
 from .top_candidates import group_maxima, take_highest
 
 
@@ -48,6 +48,7 @@ def forward_kernel(
     setting,
     floor,
     RELAX: tl.constexpr,
+    MEMBERSHIPS: tl.constexpr,
     VARIANT: tl.constexpr,
     MODE: tl.constexpr,
     OVER_CLASSES: tl.constexpr,
@@ -98,7 +99,11 @@ def forward_kernel(
     label_score = tl.load(row_ptrs + label, mask=present, other=0.0).to(tl.float32)
     top1 = tl.load(p_k_ptrs, mask=present, other=0.0).to(tl.float32)
     if WEIGHTS > 0:
-        weights = rank_weights(p_k_ptrs, tl.arange(0, WEIGHTS)[None, :], K, 0 if MODE == "sort" else 1, RANKS)
+        ranks = tl.arange(0, WEIGHTS)[None, :]
+        if MEMBERSHIPS:
+            weights = membership_weights(p_k_ptrs, ranks, K, 0 if MODE == "sort" else 1)
+        else:
+            weights = rank_weights(p_k_ptrs, ranks, K, 0 if MODE == "sort" else 1, RANKS)
     else:
         weights = top1
     scores, columns = take_highest(

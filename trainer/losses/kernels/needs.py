@@ -11,7 +11,8 @@ class Needs(NamedTuple):
     Attributes:
         setting: the method's own number, read by its kernel.
         variant: the method's own constant, compiled into its kernel.
-        weights: how many rank weights are loaded while the candidates are selected; 0 leaves them to the kernel.
+        weights: how many weights of ranks, or p_k for memberships, are loaded while the candidates are selected;
+            0 leaves them to the kernel.
         rows: rows of a program.
         layers: steps of a network or of an iteration.
         unrolled: whether the layers are unrolled, and what they leave for the way back stays in registers.

@@ -22,12 +22,27 @@ def rank_weights(p_k_ptrs, rank, K, FIRST: tl.constexpr, RANKS: tl.constexpr):
 
 
 @triton.jit
-def objective(log_ranks, weights, top1, log_softmax, floor, MODE: tl.constexpr, FLOORED: tl.constexpr):
+def membership_weights(p_k_ptrs, rank, K, FIRST: tl.constexpr):
+    """p_k from k = FIRST on (0-based), (ROWS, N) for pointers (ROWS,) and ranks (1, N); 0 for ranks outside 0..K-1."""
+    return tl.load(p_k_ptrs[:, None] + rank, mask=(rank >= FIRST) & (rank < K), other=0.0).to(tl.float32)
+
+
+@triton.jit
+def objective(
+    log_ranks,
+    weights,
+    top1,
+    log_softmax,
+    floor,
+    MODE: tl.constexpr,
+    FLOORED: tl.constexpr,
+    MEMBERSHIPS: tl.constexpr = False,
+):
     """The losses of rows and their gradients.
 
     `log_ranks` (ROWS, N) holds log P[r, label] and `weights` (ROWS, N) the weight of that rank, 0 where there is none;
-    `top1` (ROWS,) is the weight of the softmax. Returns the losses, their gradients by `log_ranks` and by
-    `log_softmax`.
+    with MEMBERSHIPS, log P(label among the k best) and p_k. `top1` (ROWS,) is the weight of the softmax. Returns the
+    losses, their gradients by `log_ranks` and by `log_softmax`.
     """
     terms = tl.where(weights > 0, log_ranks + ln(tl.where(weights > 0, weights, 1.0)), float("-inf"))
     highest = tl.max(terms, axis=1)
@@ -36,7 +51,7 @@ def objective(log_ranks, weights, top1, log_softmax, floor, MODE: tl.constexpr, 
         extra = tl.where(top1 > 0, log_softmax + ln(tl.where(top1 > 0, top1, 1.0)), float("-inf"))
         highest = tl.maximum(highest, extra)
     if MODE == "smce":
-        highest = tl.where(top1 < 1, highest, 0.0)
+        highest = tl.where(highest > float("-inf"), highest, 0.0)
     exponentials = tl.exp(terms - highest[:, None])
     own = tl.exp(extra - highest)
     total = tl.sum(exponentials, axis=1) + own
@@ -45,7 +60,7 @@ def objective(log_ranks, weights, top1, log_softmax, floor, MODE: tl.constexpr, 
     log_p = highest + ln(total)
     rest = tl.full(log_softmax.shape, 1.0, tl.float32)
     if MODE == "smce":
-        rest = tl.max(weights, axis=1)
+        rest = tl.sum(weights, axis=1) if MEMBERSHIPS else tl.max(weights, axis=1)
         log_p = tl.where(some, log_p - ln(tl.where(rest > 0, rest, 1.0)), 0.0)
     factor = tl.full(log_softmax.shape, 1.0, tl.float32)
     if FLOORED:

@@ -8,8 +8,8 @@
   their gradient by the scores (ROWS, M), and by the label's log-softmax (ROWS,).
   - `row`: scores (ROWS, M), 0 outside the candidates, the label's (ROWS,), how many candidates are not masked (ROWS,),
     and lanes (M,).
-  - `target`: weights of ranks (ROWS, WEIGHTS) where `Needs.weights` asked for them, the weight of the softmax and the
-    label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
+  - `target`: weights of ranks, or p_k for memberships, (ROWS, WEIGHTS) where `Needs.weights` asked for them, the weight
+    of the softmax and the label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
   - `memory`: scratch memory, its floats a row, the codes, the layers, the rows' numbers (ROWS,), and m.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import triton
 
-from ...loss_methods import FUSED, METHOD_DEFAULTS
+from ...loss_methods import FUSED, MEMBERSHIP, METHOD_DEFAULTS
 from ...loss_options import LossOptions
 from .needs import Needs
 
@@ -56,6 +56,7 @@ def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, ma
     needs: Needs = kernel.needs(options, m, k, width, many)
     constants = {
         "RELAX": kernel.relax,
+        "MEMBERSHIPS": METHOD_DEFAULTS[options.method].kind == MEMBERSHIP,
         "VARIANT": needs.variant,
         "MODE": options.top1_mode,
         "OVER_CLASSES": options.over_classes,

@@ -30,7 +30,8 @@ def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tenso
 
 def log_laplace_cdf(x: Tensor) -> Tensor:
     """Log F(x): x - log 2 up to 0, then log(1 - exp(-x) / 2)."""
-    return torch.where(x > 0, torch.log1p(-0.5 * (-x.clamp_min(0)).exp()), x.clamp_max(0) - math.log(2))
+    high = x > 0
+    return torch.where(high, torch.log1p(-0.5 * (-x.where(high, 0.0)).exp()), x.where(~high, 0.0) - math.log(2))
 
 
 def _threshold(scores: Tensor, finite: Tensor, k: int) -> Tensor:
@@ -52,5 +53,7 @@ def _threshold(scores: Tensor, finite: Tensor, k: int) -> Tensor:
     taken = (sums.unsqueeze(1) <= ks).logical_and(kept.unsqueeze(1)).sum(-1)
     log_a, log_b = above.gather(-1, taken), below.gather(-1, taken)
     surplus = taken.to(scores) - ks.squeeze(-1)
-    log_root = torch.log(surplus.abs() + torch.sqrt(surplus.square() + (log_a + log_b).exp()))
+    product = log_a + log_b
+    log_root = torch.log(surplus.abs() + torch.sqrt(surplus.square() + product.exp()))
+    log_root = log_root.where(surplus != 0, 0.5 * product)  # where far scores leave nothing of the product
     return torch.where(surplus >= 0, log_root - log_a, log_b - log_root)
