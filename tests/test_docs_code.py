@@ -275,5 +275,6 @@ def test_targets_and_benchmarks_exist():
     assert targets
     assert benchmarks
     for name, words in (found.groups() for found in benchmarks):
-        source = (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
+        module, package = ROOT / "benchmarks" / f"{name}.py", ROOT / "benchmarks" / name / "__main__.py"
+        source = (package if package.exists() else module).read_text(encoding="utf-8")
         assert [flag for flag in words.split() if FLAG.fullmatch(flag) and f'"{flag}"' not in source] == [], name
