@@ -84,7 +84,7 @@ SETS = (
     ),
     RealSet(
         "desktop_icons", "icons of Debian's desktop themes", "theme", "GPL, LGPL, CC BY-SA", "lite0",
-        _apt(sources.DESKTOP_ICONS), icons.desktop_icons,
+        _apt(sources.DESKTOP_ICONS), icons.desktop_icons, recipe=2,
     ),
     RealSet(
         "interface_icons", "icons of user interfaces, icon collections", "collection", "MIT, Apache 2.0, CC BY, ISC",

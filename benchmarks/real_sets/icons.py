@@ -21,6 +21,8 @@ FAMILY_OF = {
     "Tango": "tango", "Yaru": "yaru", "Suede": "suede",
 }  # fmt: skip
 VAL, TEST = ("elementary", "faenza"), ("breeze", "oxygen", "yaru")
+# Grey, of 255, that the darkest pixel of an icon has to be below.
+_DARKEST = 190
 _FILE = re.compile(r"/icons/[^/]+/(?!.*symbolic).*\.(png|svg|svgz)$")
 
 
@@ -45,7 +47,9 @@ def _items(best: Mapping[tuple[str, str], tuple[int, str, bytes]]) -> Iterable[I
 
 
 def _picture(item: Item) -> Image.Image | None:
-    return rendered(*item.content)
+    """An icon, or None where it is made for dark panels and is hardly seen on white."""
+    picture = rendered(*item.content)
+    return picture if picture and picture.convert("L").getextrema()[0] < _DARKEST else None
 
 
 def distance(folders: Iterable[str]) -> int | None:
