@@ -171,23 +171,24 @@ def _check_rows(network: OnnxNetwork, recipe: Preprocessing, feature_dim: int, w
             f"{where}: the backbone gives NaN or infinite features for images of noise; check its weights "
             "and its recipe"
         )
-    again = torch.cat([network(images[:1]), network(images[1:])])
-    if not _alike(again, alone):
-        raise InputError(
-            f"{where}: gives other features at every run for the same images; export it without operators that draw "
-            "random numbers"
-        )
     try:
         together = network(images)
     except InputError as error:
         raise InputError(
             f"{where}: its batch is fixed and cannot be freed; export it with a free batch axis ({error})"
         ) from None
-    if not _alike(together, alone):
+    if _alike(together, alone):
+        return
+    again = torch.cat([network(images[:1]), network(images[1:])])
+    if not _alike(again, alone):
         raise InputError(
-            f"{where}: the features of an image depend on those beside it in a batch, expected the same as alone; "
-            "export it with a free batch axis, and without operators over the batch"
+            f"{where}: gives other features at every run for the same images; export it without operators that draw "
+            "random numbers"
         )
+    raise InputError(
+        f"{where}: the features of an image depend on those beside it in a batch, expected the same as alone; "
+        "export it with a free batch axis, and without operators over the batch"
+    )
 
 
 def _alike(found: torch.Tensor, alone: torch.Tensor) -> bool:
