@@ -29,17 +29,12 @@ def test_defaults_learn_where_top5_is_nearly_free(digits, tmp_path, loss):
     assert run.record.warnings == []
 
 
-@pytest.mark.parametrize(
-    ("loss", "load"),
-    [
-        ("softmax", load_iris),
-        ("neuralsort", load_wine),
-    ],  # wine with softmax: `test_estimator.py`
-)
+@pytest.mark.parametrize(("loss", "load"), [("softmax", load_iris), ("neuralsort", load_wine)])
 def test_defaults_learn_from_a_hundred_rows(tmp_path, loss, load):
+    """In a third of their epochs, whose number is tested below; with all of them: `test_estimator.py`."""
     rows = small(load)
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*rows.arrays("train"))
-    run = train(rows, out=tmp_path / "run", loss=loss, device="cpu")
+    run = train(rows, out=tmp_path / "run", loss=loss, epochs=1000, device="cpu")
     assert run.record.results.test.top1 > peer.score(*rows.arrays("test")) - 0.1
 
 
@@ -89,12 +84,14 @@ def test_the_default_rate_is_for_features_of_this_size(given, size, rate):
     assert resolve(TrainConfig(**given), 10, features).learning_rate == pytest.approx(rate)
 
 
-@pytest.mark.parametrize(("loss", "scale"), [("softmax", 1e3), ("neuralsort", 1e-3)])
-def test_defaults_learn_from_features_of_any_size(loss, scale):
+@pytest.mark.parametrize(("loss", "scale", "epochs"), [("softmax", 1e3, 300), ("neuralsort", 1e-3, 800)])
+def test_defaults_learn_from_features_of_any_size(loss, scale, epochs):
+    """In fewer epochs than they would have, which their rate must suffice for."""
     pixels, labels = load_digits(return_X_y=True)
     rows = [torch.from_numpy(pixels * scale).float(), torch.from_numpy(labels).long()]
     train_rows, val, test = ([part[start::3] for part in rows] for start in range(3))
-    [fitted] = fit_heads({"train": train_rows, "val": val, "test": test}, 10, [TrainConfig(loss=loss, device="cpu")])
+    config = TrainConfig(loss=loss, epochs=epochs, device="cpu")
+    [fitted] = fit_heads({"train": train_rows, "val": val, "test": test}, 10, [config])
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(*map(np.asarray, train_rows))
     assert fitted.test.top1 > peer.score(*map(np.asarray, test)) - 0.03
 

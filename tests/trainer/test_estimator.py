@@ -37,7 +37,9 @@ def digits():
     return train_test_split(pixels / 16, labels, random_state=0, stratify=labels)
 
 
-@pytest.mark.parametrize("settings", [{"learning_rate": 0.03}, TOPK, {"optimizer": "lbfgs", "epochs": 30}])
+@pytest.mark.parametrize(
+    "settings", [{"learning_rate": 0.03, "epochs": 200}, TOPK | {"epochs": 200}, {"optimizer": "lbfgs", "epochs": 30}]
+)
 def test_as_accurate_as_logistic_regression(digits, settings):
     train, test, labels, expected = digits
     ours = HeadClassifier(random_state=0, **settings).fit(train, labels)

@@ -33,8 +33,12 @@ def assert_finite(*tensors):
     assert all(tensor.isfinite().all() for tensor in tensors)
 
 
-@pytest.mark.parametrize(("top1_mode", "m"), [("sort", None), ("sm", 5), ("smce", 5)])
-@pytest.mark.parametrize("options", RELAXATIONS, ids=name)
+@pytest.mark.parametrize(
+    ("options", "top1_mode", "m"),
+    [(options, *case) for options in RELAXATIONS for case in (("sort", None), ("sm", 5), ("smce", 5))]
+    + [(options, *case) for options in PAIRED for case in (("sort", 5), ("sm", None), ("smce", None))],
+    ids=lambda value: name(value) if isinstance(value, dict) else str(value),
+)
 def test_finite_differences(options, top1_mode, m):
     """Of SinkhornSort when converged, for its warm start counts as a constant."""
     generator = torch.Generator().manual_seed(3)
