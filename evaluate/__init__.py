@@ -1,6 +1,6 @@
 """Measure exported files on held-out data, and ask them for labels."""
 
-import lazy_loader
+from ..core.lazy_names import lazy_names
 
 # The names and where they are: __init__.pyi. What is heavy is imported when a name is first used.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -7,7 +7,9 @@ from typing import Any
 from huggingface_hub import repocard_data as hub
 
 from ..core.coded_warnings import CodedWarning, are_worthless, of_texts
-from ..core.files import read_json
+from ..core.field_hashes import HASHES, check_hashes, with_hashes
+from ..core.files import read_json, write_json
+from ..core.records import to_json
 from ..core.typed_json import structured
 from ..metrics.proportions import Share
 from ..models.preprocessing import Preprocessing
@@ -149,8 +151,19 @@ class EvalResult:
 
         Raises:
             InputError: No such file, or no such record in it.
+            DamagedFileError: A field was edited, or the hashes by which that is found are missing; files of version 1
+                had none.
         """
-        return structured(_upgraded(read_json(path)), cls, str(path), advice=ADVICE)
+        values = read_json(path)
+        own = {name: value for name, value in values.items() if name != HASHES}
+        found = structured(_upgraded(own), cls, str(path), advice=ADVICE)
+        if not isinstance(values.get("flags"), list):
+            check_hashes(values, str(path), writer="the evaluation", advice="evaluate again into another folder")
+        return found
+
+    def write(self, path: Path) -> None:
+        """Write ``result.json``, with the hashes of its fields."""
+        write_json(path, with_hashes(to_json(self)))
 
     @property
     def worthless(self) -> bool:

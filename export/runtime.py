@@ -137,5 +137,6 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
     threads = checked_threads(provider, threads)
     models = {Path(entry.file).suffix: entry.open for entry in FORMATS.values()}
     if path.suffix not in models:
-        raise InputError(f"{path}: cannot run {path.suffix or 'this'} files; expected one of {', '.join(models)}")
+        kind = f"{path.suffix} files" if path.suffix else "files without a suffix"
+        raise InputError(f"{path}: cannot run {kind}; expected one of {', '.join(models)}")
     return models[path.suffix](path, provider, threads)

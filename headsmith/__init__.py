@@ -5,8 +5,7 @@ The names below load what they need on first use, so that importing headsmith co
 `evaluate_classifiers`.
 """
 
-import lazy_loader
-
+from .core.lazy_names import lazy_names
 from .core.version import __version__ as __version__
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__, beside=("models", "trainer", "export", "evaluate"))

@@ -58,7 +58,7 @@ class Results:
         """A result by its place, by the name or key of its model, or by what was given to `evaluate_classifiers`.
 
         Raises:
-            InputError: No such model, or several.
+            InputError: No such model, one that failed, or several.
         """
         if isinstance(which, int):
             if not -len(self.models) <= which < len(self.models):
@@ -69,6 +69,11 @@ class Results:
         known = known or [result for result in self.models if _is_source(Path(which).name, result.source)]
         if len(known) == 1:
             return known[0]
+        for failed in self.failed:
+            if not known and (which in (failed.model, failed.key) or _is_source(which, failed.source)):
+                raise InputError(
+                    f"{self.path}: {which!r} failed in this evaluation ({failed.error}); evaluate it again"
+                )
         names = ", ".join(printable(result.model) for result in known or self.models) or "none"
         if known:
             raise InputError(f"{self.path}: {which!r} could be {names}; name one of these")

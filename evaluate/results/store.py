@@ -9,7 +9,6 @@ from filelock import FileLock
 
 from ...core.errors import InputError
 from ...core.files import check_below, make_folder, new_folder
-from ...core.records import write_record
 from ...export.runtime import Array
 from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
@@ -98,12 +97,12 @@ class ResultsFolder:
             if logits is not None:
                 labels = predictions.scores.labels
                 np.savez(temporary / LOGITS, logits=logits, labels=labels, ids=np.array(predictions.ids))
-            write_record(temporary / RESULT, result)
+            result.write(temporary / RESULT)
         self._put([result_row(result)])
 
     def update(self, result: EvalResult) -> None:
         """Write a result of which more is known now; its predictions stay."""
-        write_record(self.path / MODELS / result.key / RESULT, result)
+        result.write(self.path / MODELS / result.key / RESULT)
         self._put([result_row(result)])
 
     def has_logits(self, key: str) -> bool:

@@ -64,7 +64,7 @@ def describe_external(model: ir.Model, row: ZooRow, where: str) -> ExternalOnnx:
             f"{where}: does not say what its outputs are, and that is never guessed; name its labels with --labels "
             "(imagenet-1k, or a text file with one name a line) or in a zoo.yaml"
         )
-    names = read_names(row.labels, row.folder, where)
+    names = read_names(row.labels, row.folder, _said(row, where))
     if _unsaid(model):
         ask_shapes(model, shape[0], _image(recipe), where)
     output, further = _output(model, row, len(names[0]), where)
@@ -109,6 +109,11 @@ def _recipe(row: ZooRow, layout: str | None, where: str) -> Preprocessing:
     return recipe_of(row.preprocessing, f"{row.where or row.id}: preprocessing", layout)
 
 
+def _said(row: ZooRow, where: str) -> str:
+    """What says the labels: a list stands in a zoo's row; a file or a set may be named by an option too."""
+    return f"{row.where}: labels" if isinstance(row.labels, list) and row.where else where
+
+
 def _image(recipe: Preprocessing) -> tuple[int, ...]:
     return (3, *recipe.crop_size) if recipe.layout == "nchw" else (*recipe.crop_size, 3)
 
@@ -148,7 +153,9 @@ def _output(model: ir.Model, row: ZooRow, labels: int, where: str) -> tuple[ir.V
             raise InputError(
                 f"{where}: outputs {listed}; expected a tensor of scores, as skl2onnx writes with zipmap=False"
             )
-        named = f"{labels} labels" + (" and the background" if row.background is not None else "")
+        file = row.folder / row.labels if isinstance(row.labels, str) else None
+        source = f" of {file if file and file.is_file() else row.labels}" if file else ""
+        named = f"{labels} labels{source}" + (" and the background" if row.background is not None else "")
         raise InputError(
             f"{where}: outputs {_described(outputs)}; expected {expected} scores an image, one for each of the "
             f"{named}{extra if expected + 1 in counts.values() else ''}"

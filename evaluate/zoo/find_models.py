@@ -55,12 +55,39 @@ def find_candidates(
         Each of them as a candidate, or why it is none.
 
     Raises:
-        InputError: A source that names nothing or stands twice, or a zoo that cannot be read; before the first one.
+        InputError: A source that names nothing or stands twice, a zoo that cannot be read, or something said that none
+            of them asks for; before the first one.
     """
     files = {"preprocessing": preprocessing, "labels": labels, "checkpoint": checkpoint}
     said: dict[str, Any] = {key: _absolute(value) for key, value in files.items()}
     said |= {"background": background, "output": output}
-    return map(partial(_found, said=said), expand(sources))
+    rows = expand(sources)
+    _check_read(rows, said)
+    return map(partial(_found, said=said), rows)
+
+
+def _check_read(rows: Sequence[ZooRow], said: dict[str, Any]) -> None:
+    """Refuse what is said of files of others where every model, or its row in a zoo, says it itself."""
+    given = [name for name, value in said.items() if value is not None]
+    foreign = [row for row in rows if _may_be_foreign(row)] if set(given) & {*SAID} else []
+    for name in given:
+        readers = foreign if name in SAID else [row for row in rows if is_library(row.source)]
+        if all(getattr(row, name) is not None for row in readers):
+            whose = "ONNX files that do not say it themselves" if name in SAID else "timm: and torchvision: networks"
+            raise InputError(
+                f"--{name}: {said[name]} found, but it is for {whose}, of which none is named; leave it out"
+            )
+
+
+def _may_be_foreign(row: ZooRow) -> bool:
+    """Whether a row may be an ONNX file that says nothing of itself; one that cannot be read is told in its turn."""
+    path = row.folder / row.source
+    if is_library(row.source) or path.suffix != ".onnx" or not path.is_file():
+        return False
+    try:
+        return "headsmith_version" not in read_onnx(path).metadata_props
+    except InputError:
+        return True
 
 
 def _absolute(value: str | Path | None) -> str | None:

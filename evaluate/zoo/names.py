@@ -17,7 +17,7 @@ def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
     Args:
         labels: Names, a text file with one a line, or timm's name of a set of classes.
         folder: Where a relative path starts.
-        where: Whose they are, for errors.
+        where: What says them, for errors; a text file is named itself.
 
     Raises:
         InputError: No such file or set, or names that cannot be told apart.
@@ -27,7 +27,8 @@ def read_names(labels: list[str] | str, folder: Path, where: str) -> ClassNames:
             return _set_names(labels, where)
         if not (folder / labels).exists():
             raise InputError(f"{where}: labels {labels}: no such file; expected one with a name a line, or {IMAGENET}")
-        labels = read_lines(folder / labels)
+        where = str(folder / labels)
+        labels = read_lines(where)
     return columns(check_labels(list(labels), len(labels), where))
 
 

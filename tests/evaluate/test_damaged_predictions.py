@@ -11,6 +11,7 @@ import pytest
 from example_results import DATA, made_up
 
 from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.field_hashes import with_hashes
 from headsmith.evaluate.results import Predictions, ResultsFolder, load_results
 
 
@@ -87,7 +88,7 @@ def test_figures_that_do_not_follow_from_the_predictions_are_refused(tmp_path, p
     for key in place[:-1]:
         part = part[key]
     part[place[-1]] = value
-    path.write_text(json.dumps(values))
+    path.write_text(json.dumps(with_hashes(values)))
     with pytest.raises(DamagedFileError, match=rf"{place[0]}\.{place[1]}: not what follows from"):
         load_results(tmp_path).predictions(0)
 

@@ -6,6 +6,7 @@ import pytest
 from example_results import DATA, NAMES, made_up
 
 from headsmith.core.errors import DamagedFileError, InputError
+from headsmith.core.field_hashes import with_hashes
 from headsmith.evaluate.results import ResultsFolder, load_results
 
 
@@ -104,7 +105,7 @@ def test_a_figure_that_cannot_be_is_refused(tmp_path, place, value, said):
     for name in outer:
         inner = inner[name]
     inner[last] = value
-    path.write_text(json.dumps(values))
+    path.write_text(json.dumps(with_hashes(values)))
     with pytest.raises(DamagedFileError, match=rf"result\.json: {said}"):
         load_results(tmp_path)
 

@@ -133,3 +133,10 @@ def test_settings_say_what_runs(tiny_bundle):
     settings = open_model(tiny_bundle.path / "model.onnx").settings
     assert settings.provider == "CPUExecutionProvider"
     assert onnxruntime.__version__ in settings.runtime
+
+
+@pytest.mark.parametrize(("name", "said"), [("model", "files without a suffix"), ("model.bin", r"\.bin files")])
+def test_a_file_of_no_format_is_told_in_plain_words(tmp_path, name, said):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(InputError, match=f"{name}: cannot run {said}; expected one of"):
+        open_model(tmp_path / name)

@@ -7,7 +7,8 @@ from typing import Self
 
 from ...core.arguments import typed
 from ...core.coded_warnings import CodedWarning, are_worthless
-from ...core.errors import InputError
+from ...core.errors import DamagedFileError, InputError
+from ...core.files import sha256_file
 from ..run import Run
 from .sweep_record import RECORD, SettingRow, SweepRecord, read_sweep_record
 
@@ -66,8 +67,14 @@ class Sweep:
 
         Raises:
             InputError: A part is missing or damaged.
+            DamagedFileError: A table, the picture or the record of the winner is not what the sweep wrote.
         """
         path = Path(path)
         if not path.is_dir():
             raise InputError(f"{path}: no such sweep; `headsmith sweep` makes one")
-        return cls(path, read_sweep_record(path / RECORD))
+        record = read_sweep_record(path / RECORD)
+        for name, sha256 in record.files_sha256.items():
+            file = path / name
+            if file.is_file() and sha256_file(file) != sha256:
+                raise DamagedFileError(f"{file}: not what the sweep wrote (hash differs): edited? sweep again")
+        return cls(path, record)

@@ -18,6 +18,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from headsmith import InputError, write_report
+from headsmith.core.field_hashes import with_hashes
 from headsmith.evaluate.report.class_differences import packed
 from headsmith.evaluate.result import FailedModel
 
@@ -89,7 +90,7 @@ def test_groups_that_are_not_those_of_the_inputs_are_refused(tmp_path, field, gr
     result = json.loads(path.read_text())
     moved = result["groups"].pop(group)
     result["groups"] |= {} if field is None else {field: moved}
-    path.write_text(json.dumps(result))
+    path.write_text(json.dumps(with_hashes(result)))
     with pytest.raises(InputError, match="its groups are not those of its inputs; evaluate again"):
         write_report(tmp_path)
 

@@ -1,5 +1,6 @@
 """Zoos in YAML: those that ship, and what is refused in others."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,21 @@ def test_flags_say_what_a_row_does_not(zoo, onnx_file, tiny_bundle, tmp_path):
     file, bundle = find_candidates([zoo(ROW | {"preprocessing": RECIPE}), tiny_bundle.path], labels="names.txt")
     assert file.labels == ("x", "y", "z")
     assert bundle.labels == tuple(tiny_bundle.class_names)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("names.txt", r"^\S*names\.txt: label 'x' stands 2 times"),
+        (["x", "x", "z"], r"^\S*zoo\.yaml: model 1 \(a\): labels: label 'x' stands 2 times"),
+        (["x", "", "z"], r"^\S*zoo\.yaml: model 1 \(a\): labels: label 1 is ''"),
+    ],
+)
+def test_faults_of_labels_are_told_with_what_says_them(zoo, onnx_file, tmp_path, labels, message):
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    (tmp_path / "names.txt").write_text("x\nx\nz\n")
+    (found,) = find_candidates([zoo(ROW | {"preprocessing": RECIPE, "labels": labels})])
+    assert re.search(message, found.error)
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,19 @@ def test_torchvisions_figures_are_published(name):
     found = published(f"torchvision:{name}")
     assert (found.top1, found.top5) == (meta["acc@1"], meta["acc@5"])
     assert published("timm:resnet50") is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"labels": "names.txt"}, {"background": 0}, {"output": "logits"}, {"preprocessing": "recipe.yaml"}],
+)
+def test_what_no_model_asks_for_is_refused(tiny_bundle, said):
+    (name,) = said
+    for source in (tiny_bundle.path, tiny_bundle.path / "model.onnx", tiny_bundle.path / "model.ts", "timm:resnet18"):
+        with pytest.raises(InputError, match=f"^{name}: .* found, but it is for ONNX files that do not say it"):
+            find_candidates([source], **said)
+
+
+def test_a_checkpoint_is_for_networks_of_libraries(tiny_bundle):
+    with pytest.raises(InputError, match="^checkpoint: w.pth found, but it is for timm: and torchvision: networks"):
+        find_candidates([tiny_bundle.path], checkpoint="w.pth")

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import shutil
 import statistics
 import warnings
 
@@ -99,6 +100,14 @@ def test_a_head_of_a_bank_is_the_head_that_train_trains_alone(found, digits, tmp
     alone = train(digits, out=tmp_path / "run", device="cpu", **settings)
     torch.testing.assert_close(alone.head.weight, found.best.head.weight, atol=1e-5, rtol=1e-4)
     assert alone.record.results.best_epoch == found.best.record.results.best_epoch
+
+
+@pytest.mark.parametrize("name", ["sweep.csv", "summary.csv", "sweep.png", "best/run.json"])
+def test_a_file_of_a_sweep_that_was_edited_is_refused(found, tmp_path, name):
+    copy = shutil.copytree(found.path, tmp_path / "copy")
+    (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
+    with pytest.raises(DamagedFileError, match=f"{name}: not what the sweep wrote"):
+        Sweep.load(copy)
 
 
 def test_the_record_says_what_it_was_made_with(found):

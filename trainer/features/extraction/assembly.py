@@ -14,6 +14,7 @@ from ....core.coded_warnings import CodedWarning
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
+from ....core.printable import short
 from ....core.records import write_record
 from ....models.backbone_record import BackboneRecord
 from ..copies import find_copies
@@ -97,7 +98,9 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
 def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[Unreadable]) -> None:
     """Refuse what the unreadable images leave useless."""
     names = listed([f"{one.id} ({one.reason})" for one in unreadable], 3)
-    remedy = f"is readable: {names}; repair them or add others"
+    column = images.source.get("image_column")
+    place = "" if column is None else f" in column {short(column)}"
+    remedy = f"is readable{place}: {names}; repair them or add others"
     lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
     if lost:
         classes = listed([repr(images.class_names[label]) for label in lost])

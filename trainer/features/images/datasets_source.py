@@ -171,8 +171,9 @@ def _image_column(features: Any, asked: str | None, name: str) -> str:
     if columns:
         found = f"{len(columns)} image columns ({listed(columns)}), expected one"
         raise InputError(f"{name}: {found}; say which one with --image-column, e.g. --image-column {columns[0]}")
-    found = f"no image column among {listed(list(features), 20)}"
-    raise InputError(f"{name}: has {found}; say which one with --image-column")
+    kinds = [f"{short(column)} ({short(str(getattr(kind, 'dtype', kind)))})" for column, kind in features.items()]
+    found = f"no image column among {listed(kinds, 20)}"
+    raise InputError(f"{name}: has {found}; say which one with --image-column, where one holds encoded images or paths")
 
 
 def _holds_images(kind: Any) -> bool:
@@ -193,6 +194,9 @@ def _label_column(features: Any, asked: str | None, image: str, name: str) -> st
         if column != image and not _MADE.fullmatch(column) and _holds_labels(kind)
     ]
     usual = [column for column in plain if column in _USUAL]
+    if len(named) == 1 and (other := [column for column in usual if column not in named]):
+        found = f"class names noted for {named[0]}, and another column called {other[0]}"
+        raise InputError(f"{name}: has {found}; say which one holds the labels with --label-column")
     for columns in (named, plain, usual):
         if len(columns) == 1:
             return columns[0]

@@ -17,6 +17,7 @@ from .samples import Listing, Sample, by_split, listed, split_called
 IMAGE_SUFFIXES = frozenset(
     ".avif .bmp .gif .ico .j2k .jfif .jp2 .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
 )
+_ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip .zst".split())  # noqa: SIM905
 _LAYOUT = "expected one folder of images for each class, e.g. cat/1.jpg and dog/2.jpg"
 _log = logging.getLogger(__name__)
 
@@ -100,7 +101,9 @@ def _class_folders(folder: Path) -> dict[str, Path]:
     folders = _folders(folder)
     if not folders:
         found = "images, but no class folders" if _has_image(folder) else "no class folders"
-        raise InputError(f"{folder}: has {found}; {_LAYOUT}")
+        archives = [path.name for path in _visible(folder) if _is_archive(path)]
+        packed = f", only archives ({listed(archives, 3)}), which are not opened; unpack them" if archives else ""
+        raise InputError(f"{folder}: has {found}{packed}; {_LAYOUT}")
     loose = [path.name for path in _visible(folder) if _is_image(path)]
     if loose:
         raise InputError(f"{folder}: has images outside of the class folders ({listed(loose)}); {_LAYOUT}")
@@ -121,9 +124,11 @@ def _images(root: Path, folder: Path, walk: "_Walk") -> list[str]:
         other = walk.skipped - before
         holds = f"only {listed(sorted(other))} files" if other else "no file"
         holds = "links to folders that are listed already" if len(walk.links) > links else holds
+        packed = other.keys() & _ARCHIVES
+        todo = "archives are not opened, unpack them there" if packed else "add images or remove the folder"
         raise InputError(
             f"{folder}: class folder without an image (holds {holds}); expected files ending in "
-            f"{' '.join(sorted(IMAGE_SUFFIXES))}; add images or remove the folder"
+            f"{' '.join(sorted(IMAGE_SUFFIXES))}; {todo}"
         )
     return sorted(found)
 
@@ -240,6 +245,10 @@ def _is_hidden(name: str) -> bool:
 
 def _is_image(path: Path) -> bool:
     return path.suffix.lower() in IMAGE_SUFFIXES and not path.is_dir()
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() in _ARCHIVES and path.is_file()
 
 
 def _has_image(folder: Path) -> bool:

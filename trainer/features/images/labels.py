@@ -132,7 +132,11 @@ def _at(labels: Labels, row: int) -> str:
     """Where a label stands, and what is there."""
     if labels.place is not None:
         return f"{labels.place(row, 0)} found"
-    return f"{labels.where} is {shown(to_builtin(labels.values[row]))} in row {row}"
+    value = to_builtin(labels.values[row])
+    found = (
+        "is missing (null)" if value is None else "is missing (null or NaN)" if value != value else f"is {shown(value)}"
+    )
+    return f"{labels.where} {found} in row {row}"
 
 
 def _kind(labels: Array, value: Any) -> str:

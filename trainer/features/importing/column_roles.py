@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -91,7 +92,10 @@ def find_roles(table: Table, asked: Names) -> ColumnRoles:
     splits = split_column(table, rows, other_than=named)
     rest = [column for column in table.columns if column is not features and column is not splits]
     classes = [column for column in rest if column.class_names is not None]
-    found = replace(table, columns=classes if len(classes) == 1 and asked.labels is None else rest)
+    by_names = len(classes) == 1 and asked.labels is None
+    if by_names and (others := [column for column in rest if column not in classes and _called_labels(column, rows)]):
+        _ask(table, "labels", [*classes, *others], asked.origin)
+    found = replace(table, columns=classes if by_names else rest)
     own = _own_ids(rest, rows)
     possible = [column for column in found.columns if column is not own and _is_labels(column)]
     of_rows = [column for column in possible if column.shape[0] == rows]
@@ -114,12 +118,7 @@ def _find(table: Table, role: str, asked: str | None, possible: Sequence[Column]
         if len(candidates) == 1:
             return candidates[0].needed(table.name)
     if possible:
-        names = [column.name for column in possible]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"{table.name}: {shown(twice)} stands twice in it; write the file again with one of them")
-        several = listed([str(column) for column in possible], 20)
-        raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
+        _ask(table, role, possible, origin)
     matrix = "a matrix (N, D) of floats, or columns f0, f1, ... of a table"
     what = matrix if role == "features" else "one whole number or text a row"
     holds = listed([str(column) for column in table.columns], 20)
@@ -130,6 +129,15 @@ def _find(table: Table, role: str, asked: str | None, possible: Sequence[Column]
         holds = f"{lacking}, and numbers without a gap from 0 or 1 are expected; {holds}"
     faults = "".join(f"; {column.fault}" for column in table.columns if column.fault)
     raise InputError(f"{table.name}: has no {role} (expected {what}), {holds}{faults}")
+
+
+def _ask(table: Table, role: str, possible: Sequence[Column], origin: Origin) -> NoReturn:
+    names = [column.name for column in possible]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{table.name}: {shown(twice)} stands twice in it; write the file again with one of them")
+    several, flag = listed([str(column) for column in possible], 20), origin.column(role)
+    raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
 
 
 def _called(table: Table, asked: str, flag: str) -> Column:
@@ -170,6 +178,11 @@ def _is_features(column: Column) -> bool:
 
 def _is_labels(column: Column) -> bool:
     return column.one_a_row and re.fullmatch(rf"u?int\d+|bool|str|{OBJECTS}", column.dtype) is not None
+
+
+def _called_labels(column: Column, rows: int) -> bool:
+    usual = without_split(column.name).lower() in _USUAL["labels"]
+    return usual and _is_labels(column) and column.shape[0] == rows
 
 
 def _check_columns(chosen: ColumnRoles) -> None:

@@ -26,6 +26,7 @@ from .table import Table, split_in
 _HEAD_BYTES, _BLOCK_BYTES = 4 << 20, 16 << 20
 _NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE | re.ASCII)
 _WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)", re.ASCII)
+_HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE | re.ASCII)
 _PADDED = re.compile(r"[-+]?0\d", re.ASCII)
 # Of those, what Arrow takes: no sign + before whole numbers, one decimal sign, no other blanks around it.
 _BLANKS = " \t"
@@ -77,6 +78,7 @@ class _CsvRows:
         )
         self._convert = pc.ConvertOptions(column_types=types, decimal_point=self._decimal, strings_can_be_null=False)
         self.schema = pa.schema(types)
+        self._check_hexadecimal()
         self.rows = sum(batch.num_rows for batch in self.batches(self.names[:1]))
 
     def batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -85,6 +87,16 @@ class _CsvRows:
             yield from pc.open_csv(self.path, self._read, self._parse, self._convert)
         except BAD_ARROW as error:
             raise self._misfit() or damaged(self.path, error) from None
+
+    def _check_hexadecimal(self) -> None:
+        """Refuse ``0x10`` in a column of whole numbers, which Arrow takes for 16."""
+        whole = [name for name, kind in zip(self.schema.names, self.schema.types, strict=True) if kind == pa.int64()]
+        if not whole or not _has(self.path, b"0x", b"0X"):
+            return
+        for row in self._cells():
+            for name in whole if len(row.cells) == len(self.names) else ():
+                if _HEXADECIMAL.fullmatch(cell := self._cell(row, name)):
+                    raise self._wrong(row.line, name, cell, "a whole number")
 
     def place(self, names: Sequence[str], row: int, column: int = 0) -> str:
         """Where a value stands, and its cell as it is written.
@@ -159,6 +171,17 @@ class _CsvRows:
         wrong = [place for place, cell in enumerate(column) if cell and not _NUMBER.fullmatch(cell)]
         if wrong and 2 * len(wrong) < len([cell for cell in column if cell]):
             raise self._wrong(self._lines[wrong[0]], name, column[wrong[0]], "a number")
+
+
+def _has(path: Path, *parts: bytes) -> bool:
+    """Whether a file holds one of some parts of two bytes."""
+    end = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            if any(part in end + block[:1] or part in block for part in parts):
+                return True
+            end = block[-1:]
+    return False
 
 
 def _names(table: Csv, path: Path) -> list[str]:

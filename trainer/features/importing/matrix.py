@@ -18,6 +18,12 @@ _REMEDIES = {
     r".*\[\(": "make its fields columns: numpy.lib.recfunctions.structured_to_unstructured",
 }
 
+# Real numbers, but in a form that no reader here knows: narrow floats of safetensors, list views of Arrow.
+_UNSUPPORTED = {
+    r"F\d": "write it as float32, in torch with .float()",
+    r"(large_)?list_view<": "write it as lists, in pyarrow with .cast(pyarrow.list_(pyarrow.float32()))",
+}
+
 
 def check_matrix(table: Table, features: Column, origin: Origin) -> None:
     """Refuse what is no matrix ``(N, D)`` of numbers, with what was found and what makes it one.
@@ -34,6 +40,9 @@ def check_matrix(table: Table, features: Column, origin: Origin) -> None:
 def _faults(features: Column) -> Iterator[str]:
     """What is wrong and what to do, the first thing first."""
     shape, dtype = features.shape, features.dtype
+    for kind, text in _UNSUPPORTED.items():
+        if re.match(kind, dtype):
+            yield f"is of a type that is not read; {text}"
     if not re.match(r"b?float|u?int", dtype):
         remedy = next((text for kind, text in _REMEDIES.items() if re.match(kind, dtype)), "write it as float32")
         yield f"is not of real numbers, expected a matrix (N, D) of floats; {remedy}"

@@ -82,7 +82,9 @@ class Column:
         """
         if self.place is not None:
             return f"{self.place(row, 0)} found"
-        return f"{table}: {short(self.name)} is {shown(to_builtin(self.read()[row]))} in row {row}"
+        value = to_builtin(self.read()[row])
+        missing = "missing (null)" if value is None else "missing (null or NaN)" if value != value else shown(value)
+        return f"{table}: {short(self.name)} is {missing} in row {row}"
 
     def read(self) -> Array:
         """All of a small column, ``(N,)``.

@@ -175,7 +175,7 @@ def test_columns_are_chosen_by_name(tmp_path):
 
 def test_no_column_that_could_be_meant(tmp_path):
     datasets.Dataset.from_dict({"a": [1.5], "b": [2.5]}).save_to_disk(tmp_path / "numbers")
-    with pytest.raises(InputError, match="no image column among a, b; say which one"):
+    with pytest.raises(InputError, match=r"no image column among a \(float64\), b \(float64\); say which one"):
         open_images(tmp_path / "numbers")
     table([0.5], datasets.Value("float32")).save_to_disk(tmp_path / "unlabelled")
     with pytest.raises(InputError, match="no column that may hold labels; say which one"):
@@ -189,7 +189,9 @@ def test_rows_without_a_label(tmp_path):
     with pytest.raises(InputError, match="set: test: label is -1 in row 0 \\(6 such rows of 6\\), expected 0 or more"):
         open_images(tmp_path / "set")
     table(["a", None, "b"], datasets.Value("string")).save_to_disk(tmp_path / "gap")
-    with pytest.raises(InputError, match="gap: train: label is None in row 1, expected a whole number or text"):
+    with pytest.raises(
+        InputError, match=r"gap: train: label is missing \(null\) in row 1, expected a whole number or text"
+    ):
         open_images(tmp_path / "gap")
 
 
@@ -250,3 +252,28 @@ def test_the_index_that_pandas_writes_is_no_label(tmp_path):
     rows.to_parquet(tmp_path / "set" / "test.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "set" / "test.parquet").names
     assert open_images(tmp_path / "set", splits=False).source["label_column"] == "kind"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([b"abc", b"xyz"], r"image \(binary\), label \(int64\)"), ([1.5, 2.5], r"image \((double|float64)\), label")],
+)
+def test_a_column_called_image_of_another_type_is_told_with_it(tmp_path, values, said):
+    (tmp_path / "a").mkdir()
+    datasets.Dataset.from_dict({"image": values * 30, "label": [0, 1] * 30}).to_parquet(
+        tmp_path / "a" / "train.parquet"
+    )
+    with pytest.raises(InputError, match=f"no image column among {said}.*; say which one with `image_column`"):
+        open_images(tmp_path / "a")
+
+
+@pytest.mark.parametrize("other", ["label", "labels"])
+def test_class_names_beside_another_column_of_labels(tmp_path, other):
+    kinds = {"image": datasets.Value("binary"), "fine": datasets.ClassLabel(names=["a", "b"])}
+    kinds[other] = datasets.Value("int64")
+    rows = {"image": [b"x"] * 60, "fine": [0, 1] * 30, other: [1, 0] * 30}
+    (tmp_path / "a").mkdir()
+    datasets.Dataset.from_dict(rows, features=datasets.Features(kinds)).to_parquet(tmp_path / "a" / "train.parquet")
+    with pytest.raises(InputError, match=f"class names noted for fine, and another column called {other}; say which"):
+        open_images(tmp_path / "a", image_column="image")
+    assert open_images(tmp_path / "a", image_column="image", label_column="fine").class_names == ["a", "b"]

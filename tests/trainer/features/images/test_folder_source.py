@@ -325,3 +325,18 @@ def test_hidden_images_are_skipped_with_a_count(tmp_path, caplog):
         (tmp_path / name).write_bytes(b"")
     assert [path.name for path in images_under(tmp_path)] == ["0.png"]
     assert caplog.text.rstrip().endswith("by their suffix or kind: 2 hidden .png")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "train.tar.gz", "b.7z"])
+def test_archives_in_place_of_images_are_told(tmp_path, name):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / name).write_bytes(b"PK")
+    with pytest.raises(
+        InputError, match=f"only archives \\({name}\\), which are not opened; unpack them; expected one"
+    ):
+        open_images(tmp_path / "all")
+    for label in ("cat", "dog"):
+        (tmp_path / "each" / label).mkdir(parents=True)
+        (tmp_path / "each" / label / name).write_bytes(b"PK")
+    with pytest.raises(InputError, match="cat: class folder .*; archives are not opened, unpack them there"):
+        open_images(tmp_path / "each")

@@ -24,7 +24,7 @@ from .refusals import ROWS, refused
         ),
         (
             np.r_[ROWS.labels[:-1] + 0.0, np.nan],
-            "y is nan in row 39, expected a whole number or text; label",
+            r"y is missing \(null or NaN\) in row 39, expected a whole number or text; label",
         ),
         (np.r_[ROWS.labels[:-1] + 0.0, np.inf], "y is inf in row 39, expected a whole"),
         (np.r_[-1, -1, ROWS.labels[2:]], "y is -1 in row 0 \\(2 such rows of 40\\), expected 0 or more"),
@@ -62,7 +62,10 @@ def test_a_column_that_is_no_label_is_warned_of_where_the_splits_are_given():
 
 def test_labels_that_are_missing_or_of_two_kinds():
     pq.write_table(pa.table({"x": ROWS.features.tolist(), "y": ["a", None] * 20}), "a.parquet")
-    refused("a.parquet: y is None in row 1 \\(20 such rows of 40\\), expected a whole number or text", "a.parquet")
+    refused(
+        "a.parquet: y is missing \\(null\\) in row 1 \\(20 such rows of 40\\), expected a whole number or text",
+        "a.parquet",
+    )
     np.savez("train.npz", x=ROWS.features, y=ROWS.labels)
     np.savez("test.npz", x=ROWS.features, y=ROWS.labels.astype(str))
     refused("test.npz: y: some labels are numbers and some are text", "train.npz", "test.npz")

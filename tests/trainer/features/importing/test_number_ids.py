@@ -98,7 +98,8 @@ def test_ids_that_gaps_made_floats_of_are_whole_numbers(tmp_path, monkeypatch):
 def test_a_gap_in_numbers_is_told_as_one_in_text(column, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        InputError, match=r"a.parquet: id is nan in row 1, expected an id in every row; write one there"
+        InputError,
+        match=r"a.parquet: id is missing \(null or NaN\) in row 1, expected an id in every row; write one there",
     ):
         import_features(write_parquet(column), out="set")
 
