@@ -70,6 +70,12 @@ METHOD_DEFAULTS = {
     "splitter_selection": Method(RELAXATION, "sorting_network", 3e-3, _of_distribution, _NETWORK),
     "lapsum": Method(MEMBERSHIP, "lapsum", 1e-2, 0.25),
     "dftopk": Method(MEMBERSHIP, "dftopk", 1e-2, 1 / 3),
+    "optimal_transport": Method(
+        MEMBERSHIP, "optimal_transport", 1e-2, 0.15, ("sinkhorn_iterations", "sinkhorn_tolerance"), fused=False
+    ),
+    "perturbed": Method(MEMBERSHIP, "perturbed", 1e-2, 0.25, ("samples", "noise_seed"), fused=False),
+    "soft_rank": Method(MEMBERSHIP, "soft_rank", 1e-2, 0.5, fused=False),
+    "sparse_topk": Method(OBJECTIVE, "sparse_topk", 1e-2, 0.25, ("inverse_temperature",), fused=False),
 }
 METHODS = tuple(METHOD_DEFAULTS)
 RELAXATIONS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.kind == RELAXATION)

@@ -44,7 +44,8 @@ class LossSettings:
     inverse_temperature: float | None = setting(
         None,
         "Sharpness of the relaxation, 1 / tau, above 0; for sinkhorn 1 / regularisation, for lapsum and dftopk "
-        "1 / alpha. None takes the method's own.",
+        "1 / alpha, for optimal_transport and soft_rank 1 / epsilon, for perturbed 1 / sigma, for sparse_topk "
+        "1 / lambda. None takes the method's own.",
         left_out="the loss's",
         bounds=(Bound(_NUMBER, lambda x: 0 < x < float("inf"), "a number above 0"),),
         check=partial(positive, optional=True),
@@ -70,6 +71,17 @@ class LossSettings:
         1e-6,
         "A row's Sinkhorn iterations stop once no potential moves by more than this.",
         check=partial(number, expected="a number of at least 0", inside=lambda x: x >= 0),
+    )
+    samples: int = setting(
+        64,
+        "Draws of noise over which perturbed takes the mean, at least 1.",
+        bounds=(Bound(int, lambda x: 0 < x <= 1_000_000, "1 to 1,000,000"),),
+        check=partial(number, expected="a whole number in 1..1000000", inside=lambda x: 1 <= x <= 1_000_000, whole=True),
+    )
+    noise_seed: int = setting(
+        0,
+        "Fixes the noise of perturbed, which is the same in every call.",
+        check=partial(number, expected="a whole number of at least 0", inside=lambda x: x >= 0, whole=True),
     )
     top1_mode: str = setting(
         "smce",
@@ -188,6 +200,8 @@ class KeywordOnly(TypedDict, total=False):
     softsort_power: float
     sinkhorn_iterations: int
     sinkhorn_tolerance: float
+    samples: int
+    noise_seed: int
     top1_mode: str
     softmax_over: str
     floor: float

@@ -48,7 +48,7 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
     k = p_k.shape[-1]
     if kind == OBJECTIVE:
-        losses = (objective_losses(scores, k, options) * p_k).sum(dim=-1)
+        losses = (objective_losses(scores, k, options) * p_k.to(scores)).sum(dim=-1)
     elif kind == MEMBERSHIP:
         log_p = label_log_memberships(scores, k, options)
         losses = row_loss(log_p, log_softmax, p_k, options, log_membership_weights)

@@ -1,0 +1,51 @@
+"""Perturbed top-k (Berthet et al.: Learning with Differentiable Perturbed Optimizers, NeurIPS 2020; for top-k Cordonnier
+et al.: Differentiable Patch Selection for Image Recognition, CVPR 2021).
+
+The membership of a label is the probability that it is among the k best when Gaussian noise of deviation sigma is added
+to every score. Where `samples` draws are few their count of hits may be 0, and the papers' estimate of the gradient is
+noisy. Here only the noise of the other scores is drawn: given the k-th highest of those, the label is above it with a
+probability that the normal CDF gives. The mean of these probabilities has the same expectation, is never 0, and its
+derivative is that of the estimate.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...loss_options import LossOptions
+from ..relaxations.masked import finite_count
+
+_LOWEST = -1e15  # whose square is a number in float32
+
+
+def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+    """Logarithm of the label's membership in the top k', (B, k) for k' = 1..k.
+
+    The noise belongs to `noise_seed` and to the rank of a candidate: it is the same for all rows and in every call, so
+    that equal calls give equal losses, alone, in a bank of heads and in a captured graph.
+    """
+    size = scores.shape[-1]
+    every = torch.arange(1, k + 1, device=scores.device) >= finite_count(scores)[1]
+    scaled = scores * options.beta(size)
+    noise = _noise(options.noise_seed, options.samples, size - 1, scores.device).to(scaled)
+    kept = min(k, size - 1)
+    limits = (scaled[:, 1:].unsqueeze(1) + noise).topk(kept, dim=-1).values
+    limits = torch.nn.functional.pad(limits, (0, k - kept))
+    above = (scaled[:, :1].unsqueeze(-1) - limits).where(~every.unsqueeze(1), 0.0).clamp_min(_LOWEST)
+    log_p = torch.special.log_ndtr(above).logsumexp(1) - math.log(options.samples)
+    return log_p.where(~every, 0.0)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _noise(seed: int, samples: int, size: int, device: torch.device) -> Tensor:
+    """Standard normal draws (samples, size); those for a smaller size are the first of them."""
+    return _drawn_once(seed, samples, size, device)
+
+
+@lru_cache
+def _drawn_once(seed: int, samples: int, size: int, device: torch.device) -> Tensor:
+    drawn = np.random.default_rng(seed).standard_normal((size, samples))
+    return torch.from_numpy(drawn).t().contiguous().to(device)
