@@ -76,7 +76,9 @@ class LossSettings:
         64,
         "Draws of noise over which perturbed takes the mean, at least 1.",
         bounds=(Bound(int, lambda x: 0 < x <= 1_000_000, "1 to 1,000,000"),),
-        check=partial(number, expected="a whole number in 1..1000000", inside=lambda x: 1 <= x <= 1_000_000, whole=True),
+        check=partial(
+            number, expected="a whole number in 1..1000000", inside=lambda x: 1 <= x <= 1_000_000, whole=True
+        ),
     )
     noise_seed: int = setting(
         0,

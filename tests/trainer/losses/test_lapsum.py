@@ -1,9 +1,12 @@
-"""LapSum where its closed form is short: a threshold in the middle of two scores, and one that equal scores meet."""
+"""LapSum: by SciPy, and where its closed form is short (two scores, and a threshold that equal scores meet)."""
 
 import math
 
 import pytest
 import torch
+from memberships import memberships
+from scipy.optimize import brentq
+from scipy.stats import laplace
 
 from headsmith.trainer.losses import topk_cross_entropy
 
@@ -27,3 +30,12 @@ def test_a_threshold_that_equal_scores_meet():
     (gradient,) = torch.autograd.grad(loss, logits)
     torch.testing.assert_close(loss.item(), math.log(2))
     torch.testing.assert_close(gradient, torch.full((1, 6), 1 / 6) - torch.eye(6)[2:3])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1.0, 4.0])
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_threshold_by_a_root_that_scipy_finds(k, alpha):
+    for scores in torch.randn(3, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0)):
+        threshold = brentq(lambda b, s=scores: laplace.cdf((s - b) / alpha).sum() - k, -50, 50, xtol=1e-14)
+        found = memberships(scores, k, "lapsum", inverse_temperature=1 / alpha)
+        assert found == pytest.approx(laplace.cdf((scores - threshold) / alpha).tolist(), abs=1e-9)

@@ -1,8 +1,8 @@
 """SOFT top-k (Xie et al.: Differentiable Top-k with Optimal Transport, NeurIPS 2020).
 
-The scores, each of mass 1 / n, are moved to the points 0 and 1, of masses (n - k) / n and k / n, at squared distance and
-with entropic regularisation epsilon. The share of a score that arrives at 1 is its membership. With two points the plan
-has one free potential t: the membership is sigmoid((2 s - t) / epsilon), and t makes the memberships add up to k.
+The scores, each of mass 1 / n, are moved to the points 0 and 1, of masses (n - k) / n and k / n, at squared distance
+and with entropic regularisation epsilon. The share of a score that arrives at 1 is its membership. With two points the
+plan has one free potential t: the membership is sigmoid((2 s - t) / epsilon), and t makes the memberships add up to k.
 """
 
 import torch

@@ -1,5 +1,6 @@
-"""Perturbed top-k (Berthet et al.: Learning with Differentiable Perturbed Optimizers, NeurIPS 2020; for top-k Cordonnier
-et al.: Differentiable Patch Selection for Image Recognition, CVPR 2021).
+"""Perturbed top-k (Berthet et al.: Learning with Differentiable Perturbed Optimizers, NeurIPS 2020).
+
+For top-k it is Cordonnier et al.: Differentiable Patch Selection for Image Recognition, CVPR 2021.
 
 The membership of a label is the probability that it is among the k best when Gaussian noise of deviation sigma is added
 to every score. Where `samples` draws are few their count of hits may be 0, and the papers' estimate of the gradient is

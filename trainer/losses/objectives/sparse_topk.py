@@ -1,7 +1,7 @@
 """Sparse top-k (Sander, Puigcerver, Djolonga, Peyre, Blondel: Fast, Differentiable and Sparse Top-k, ICML 2023).
 
-Their relaxed mask of the top k with the 2-norm is the projection of s / lambda onto the capped simplex, 0 <= p <= 1 with
-sum k: p = clip(s / lambda - tau, 0, 1). Most of it is 0, and a label that is not in it would have log 0. The mask
+Their relaxed mask of the top k with the 2-norm is the projection of s / lambda onto the capped simplex, 0 <= p <= 1
+with sum k: p = clip(s / lambda - tau, 0, 1). Most of it is 0, and a label that is not in it would have log 0. The mask
 is the gradient of f(s), the highest <s, p> - lambda / 2 |p|^2, so that the loss is of the Fenchel-Young kind (Blondel,
 Martins, Niculae, 2020): f(s) less the same maximum over the masks that hold the label wholly. It is convex, 0 where the
 mask holds the label, and its gradient is the difference of two masks; for k = 1 it is the sparsemax loss.
