@@ -6,15 +6,14 @@ import matplotlib as mpl
 import torch
 from torch import Tensor
 
-from headsmith.trainer.losses import METHODS, topk_cross_entropy
+from headsmith.trainer.losses import RELAXATIONS, topk_cross_entropy
 
 mpl.use("Agg")
 from matplotlib import pyplot
 
 CLASSES = 100
 DASHED = {"linestyle": "--", "color": "black"}
-RELAXED = [method for method in METHODS if method != "softmax"]
-ROWS = RELAXED[:3], RELAXED[3:]
+ROWS = RELAXATIONS[:3], RELAXATIONS[3:]
 P_K = [0.5, 0.0, 0.0, 0.0, 0.5]
 
 
@@ -43,7 +42,7 @@ def main() -> None:
     ranks = torch.arange(1, 13)
     margins = torch.linspace(-8, 4, 481)
     reference = losses("softmax", margins)[1]
-    for method in METHODS:
+    for method in ("softmax", *RELAXATIONS):
         plain = method == "softmax"
         (line,) = axes["rank"].plot(
             ranks, losses(method, 1.5 - ranks)[0], marker=".", label=method, **(DASHED if plain else {})

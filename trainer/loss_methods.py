@@ -76,6 +76,12 @@ METHOD_DEFAULTS = {
     "perturbed": Method(MEMBERSHIP, "perturbed", 1e-2, 0.25, ("samples", "noise_seed"), fused=False),
     "soft_rank": Method(MEMBERSHIP, "soft_rank", 1e-2, 0.5, fused=False),
     "sparse_topk": Method(OBJECTIVE, "sparse_topk", 1e-2, 0.25, ("inverse_temperature",), fused=False),
+    "smooth_topk": Method(OBJECTIVE, "smooth_topk", 1e-2, 1.0, ("inverse_temperature",), fused=False),
+    "topk_hinge": Method(OBJECTIVE, "topk_hinge", 3e-3, None, ("hinge",), fused=False),
+    "topk_entropy": Method(OBJECTIVE, "topk_entropy", 3e-3, None, fused=False),
+    "truncated_topk_entropy": Method(OBJECTIVE, "truncated_topk_entropy", 3e-3, None, fused=False),
+    "calibrated_topk_hinge": Method(OBJECTIVE, "calibrated_topk_hinge", 3e-3, None, fused=False),
+    "comp_sum": Method(OBJECTIVE, "comp_sum", 3e-3, None, ("comp_sum_q",), fused=False),
 }
 METHODS = tuple(METHOD_DEFAULTS)
 RELAXATIONS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.kind == RELAXATION)

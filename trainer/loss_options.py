@@ -23,6 +23,7 @@ from .loss_methods import (
 )
 from .option_checks import Check, choice, number, positive, truth
 
+HINGES = ("alpha", "beta")
 IMPLEMENTATIONS = ("auto", "torch", "triton")
 REDUCTIONS = ("mean", "sum", "none")
 _OF_A_CALL = ("ignore_index", "reduction", "label_smoothing", "inplace")
@@ -43,7 +44,7 @@ class LossSettings:
     )
     inverse_temperature: float | None = setting(
         None,
-        "Sharpness of the relaxation, 1 / tau, above 0; for sinkhorn 1 / regularisation, for lapsum and dftopk "
+        "Sharpness, 1 / tau, above 0; for sinkhorn 1 / regularisation, for lapsum and dftopk "
         "1 / alpha, for optimal_transport and soft_rank 1 / epsilon, for perturbed 1 / sigma, for sparse_topk "
         "1 / lambda. None takes the method's own.",
         left_out="the loss's",
@@ -104,6 +105,20 @@ class LossSettings:
         "e of log(p (1 - 2 e) + e), in [0, 0.5), 1e-7 in the authors' package; 0 works in the log domain and keeps the "
         "gradient of the rows that are most wrong.",
         check=partial(number, expected="a number in [0, 0.5)", inside=lambda x: 0 <= x < 0.5),
+    )
+    hinge: str = setting(
+        "alpha",
+        "Variant of topk_hinge: alpha, the positive part of the mean of the k highest, or beta, the mean of their "
+        "positive parts.",
+        values=HINGES,
+        check=partial(choice, choices=HINGES),
+    )
+    comp_sum_q: float = setting(
+        0.7,
+        "q of comp_sum's (1 - p^q) / q, in [-1, 1]: -1 sum-exponential, 0 cross-entropy, between 0 and 1 generalised "
+        "cross-entropy, 1 mean absolute error.",
+        bounds=(Bound(_NUMBER, lambda x: -1 <= x <= 1, "a number in [-1, 1]"),),
+        check=partial(number, expected="a number in [-1, 1]", inside=lambda x: -1 <= x <= 1),
     )
     label_smoothing: float = setting(
         0.0,
@@ -207,6 +222,8 @@ class KeywordOnly(TypedDict, total=False):
     top1_mode: str
     softmax_over: str
     floor: float
+    hinge: str
+    comp_sum_q: float
     ignore_index: int
     reduction: str
     label_smoothing: float

@@ -92,7 +92,7 @@ def test_what_nobody_foresaw_is_one_line_too(monkeypatch, tmp_path):
     [
         ("headsmith ex", {"export", "extract"}),
         ("headsmith train --soft", {"--softmax-over", "--softsort-power"}),
-        ("headsmith train --loss soft", {"softmax", "softsort"}),
+        ("headsmith train --loss soft", {"soft_rank", "softmax", "softsort"}),
         ("headsmith export --precision int", {"int8", "int8-dynamic"}),
         ("headsmith export --format t", {"torchscript", "timm", "triton"}),
     ],

@@ -1,4 +1,6 @@
-"""Top-m pruning: the scores of a row that enter the relaxation."""
+"""Top-m pruning: the scores of a row that enter the loss."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -64,4 +66,32 @@ def candidate_scores(logits: Tensor, columns: Tensor) -> Tensor:
     scores = logits.gather(1, columns)
     if scores.dtype != torch.float64:
         scores = scores.float()
-    return scores - scores.detach().amax(dim=1, keepdim=True)
+    return scores - scores.detach().amax(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).min)
+
+
+def losses_of_candidates(
+    logits: Tensor, labels: Tensor, m: int, ignore_index: int, formula: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """The loss of each row by a formula over its candidates.
+
+    Args:
+        logits: (B, C) floating.
+        labels: (B,) int64; rows whose label is `ignore_index` cost 0.
+        m: number of candidates, 1..C.
+        ignore_index: the label that is left out.
+        formula: from scores (B, m), the label's first and not masked, the others in descending order, minus infinity
+            where masked, to losses (B,).
+
+    Returns:
+        (B,); infinite where the label is masked, NaN where it is out of range or a logit is NaN.
+    """
+    kept = labels != ignore_index
+    inside = (labels >= 0) & (labels < logits.shape[1])
+    scores = candidate_scores(logits, candidate_columns(logits, labels.where(inside, 0), m))
+    invalid = ~inside | scores.isnan().any(dim=1)
+    if m == 1:
+        invalid = invalid | logits.isnan().any(dim=1)
+    masked_label = scores[:, 0] == -torch.inf
+    losses = formula(scores.where((kept & ~masked_label).unsqueeze(1), 0.0))
+    losses = losses - losses.detach().clamp_max(0)  # rounding
+    return losses.where(~masked_label, torch.inf).where(~invalid, torch.nan).where(kept, 0.0)

@@ -4,15 +4,13 @@ Lapin, Hein, Schiele: Loss Functions for Top-k Error: Analysis and Insights (CVP
 of Loss Functions for Multiclass, Top-k, and Multilabel Classification (TPAMI 2017).
 """
 
-import math
-
-import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from ...core.arguments import named
+from ..loss_options import HINGES
 from ..option_checks import choice
-from .row_losses import RowLoss, split_label
+from .objectives import topk_entropy, topk_hinge, truncated_topk_entropy
+from .row_losses import RowLoss
 
 
 class TopKHingeLoss(RowLoss):
@@ -41,14 +39,11 @@ class TopKHingeLoss(RowLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(k, weight=weight, ignore_index=ignore_index, reduction=reduction)
-        self.variant = choice("variant", variant, ("alpha", "beta"))
+        self.variant = choice("variant", variant, HINGES)
 
-    def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """Losses (B,) of rows for labels in range."""
-        label = labels.unsqueeze(1)
-        margins = (scores + 1).scatter(1, label, scores.gather(1, label)) - scores.gather(1, label)
-        top = margins.topk(self.k, dim=1).values
-        return top.mean(dim=1).clamp_min(0) if self.variant == "alpha" else top.clamp_min(0).mean(dim=1)
+    def label_losses(self, scores: Tensor) -> Tensor:
+        """See `RowLoss.label_losses`."""
+        return topk_hinge.hinge(scores, self.k, self.variant)[:, -1]
 
     def extra_repr(self) -> str:
         """The options."""
@@ -56,38 +51,16 @@ class TopKHingeLoss(RowLoss):
 
 
 class TopKEntropyLoss(RowLoss):
-    """The conjugate of the softmax loss on the top-k simplex; k = 1 is cross-entropy.
+    """The conjugate of the softmax loss on the top-k simplex; k = 1 is cross-entropy."""
 
-    With a_j = s_j - s_y in descending order and A_u the sum of exp(a_j) over j > u, the u highest a_j are capped, u the
-    least with exp(a_(u+1)) <= A_u / (k - u), and the loss is softplus(V) with
-    V = (a_1 + ... + a_u) / k + (u / k) log k + (1 - u / k) log(A_u k / (k - u)).
-    """
-
-    def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """Losses (B,) of rows for labels in range."""
-        k, others = self.k, scores.shape[1] - 1
-        label, rest = split_label(scores, labels)
-        if k > others:
-            return scores.sum(dim=1) * 0
-        gaps = rest.sort(dim=1, descending=True).values[:, :others] - label.unsqueeze(1)
-        capped = torch.arange(k, dtype=gaps.dtype, device=gaps.device)
-        tails = gaps.flip(1).logcumsumexp(dim=1).flip(1)[:, :k]
-        fits = gaps[:, :k].detach() <= tails.detach() - (k - capped).log() + 1e-6
-        first = fits.int().argmax(dim=1, keepdim=True)
-        sums = gaps[:, :k].cumsum(dim=1) - gaps[:, :k]
-        share = capped / k
-        values = sums / k + share * math.log(k) + (1 - share) * (tails + math.log(k) - (k - capped).log())
-        return softplus(values.gather(1, first).squeeze(1), threshold=80)
+    def label_losses(self, scores: Tensor) -> Tensor:
+        """See `RowLoss.label_losses`."""
+        return topk_entropy.label_losses(scores, self.k)[:, -1]
 
 
 class TruncatedTopKEntropyLoss(RowLoss):
     """Cross-entropy in which the k - 1 highest scores of other classes do not count; k = 1 is cross-entropy."""
 
-    def row_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """Losses (B,) of rows for labels in range."""
-        others = scores.shape[1] - 1
-        label, rest = split_label(scores, labels)
-        if self.k > others:
-            return scores.sum(dim=1) * 0
-        counted = rest.sort(dim=1, descending=True).values[:, self.k - 1 : others]
-        return softplus(counted.logsumexp(dim=1) - label, threshold=80)
+    def label_losses(self, scores: Tensor) -> Tensor:
+        """See `RowLoss.label_losses`."""
+        return truncated_topk_entropy.label_losses(scores, self.k)[:, -1]

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ..loss_methods import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
 from ..loss_options import LossOptions
-from .candidates import candidate_columns, candidate_scores
+from .candidates import losses_of_candidates
 from .memberships import label_log_memberships
 from .objective import row_loss
 from .objectives import objective_losses
@@ -20,7 +20,7 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
     Args:
         logits: (B, C) floating.
         targets: one label a row, int64, and the weights of ranks; class weights are not looked at.
-        options: the relaxation and its options; rows whose label is `ignore_index` cost 0.
+        options: the method and its options; rows whose label is `ignore_index` cost 0.
 
     Returns:
         (B,) float32 (float64 for float64 logits); NaN where the label is out of range or a logit is NaN.
@@ -32,30 +32,23 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         return -_log_softmax_over_classes(logits, labels, kept, inside)
     if p_k.ndim == 2 and targets.sample_p_k is None:
         p_k = p_k[labels.where(inside, 0)]
-    columns = candidate_columns(logits, labels.where(inside, 0), options.candidates(logits.shape[1]))
-    scores = candidate_scores(logits, columns)
-    invalid = ~inside | scores.isnan().any(dim=1)
-    if scores.shape[1] == 1:
-        invalid = invalid | logits.isnan().any(dim=1)
-    masked_label = scores[:, 0] == -torch.inf
-    scores = scores.where((kept & ~masked_label).unsqueeze(1), 0.0)
-    kind = METHOD_DEFAULTS[options.method].kind
-    if options.top1_mode == "sort":
-        log_softmax = scores[:, 0]  # not read
-    elif options.softmax_over == "candidates":
-        log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
-    else:
-        log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
-    k = p_k.shape[-1]
-    if kind == OBJECTIVE:
-        losses = (objective_losses(scores, k, options) * p_k.to(scores)).sum(dim=-1)
-    elif kind == MEMBERSHIP:
-        log_p = label_log_memberships(scores, k, options)
-        losses = row_loss(log_p, log_softmax, p_k, options, log_membership_weights)
-    else:
-        losses = row_loss(label_log_ranks(scores, k, options), log_softmax, p_k, options)
-    losses = losses - losses.detach().clamp_max(0)  # rounding
-    return losses.where(~masked_label, torch.inf).where(~invalid, torch.nan).where(kept, 0.0)
+
+    def losses(scores: Tensor) -> Tensor:
+        k = p_k.shape[-1]
+        if METHOD_DEFAULTS[options.method].kind == OBJECTIVE:
+            return (objective_losses(scores, k, options) * p_k.to(scores)).sum(dim=-1)
+        if options.top1_mode == "sort":
+            log_softmax = scores[:, 0]  # not read
+        elif options.softmax_over == "candidates":
+            log_softmax = scores[:, 0] - scores.logsumexp(dim=1)
+        else:
+            log_softmax = _log_softmax_over_classes(logits, labels, kept, inside)
+        if METHOD_DEFAULTS[options.method].kind == MEMBERSHIP:
+            log_p = label_log_memberships(scores, k, options)
+            return row_loss(log_p, log_softmax, p_k, options, log_membership_weights)
+        return row_loss(label_log_ranks(scores, k, options), log_softmax, p_k, options)
+
+    return losses_of_candidates(logits, labels, options.candidates(logits.shape[1]), options.ignore_index, losses)
 
 
 def _log_softmax_over_classes(logits: Tensor, labels: Tensor, kept: Tensor, inside: Tensor) -> Tensor:

@@ -18,6 +18,9 @@ from headsmith.trainer.losses import (
 LOGITS = torch.randn(5, 12, generator=torch.Generator().manual_seed(0))
 LABELS = torch.tensor([0, 1, 2, 3, 11])
 
+# Their loss is 0 beyond it.
+WITH_A_MARGIN = ("topk_hinge", "calibrated_topk_hinge", "sparse_topk")
+
 
 @pytest.mark.parametrize("method", METHODS)
 def test_module_is_the_function(method):
@@ -72,7 +75,7 @@ def test_a_certain_answer_never_costs_less_than_nothing(method):
     losses = topk_cross_entropy(logits, torch.tensor([0, 1]), **options)
     (gradient,) = torch.autograd.grad(losses.sum(), logits)
     assert (losses >= 0).all()
-    assert (gradient != 0).any()
+    assert (gradient != 0).any() or method in WITH_A_MARGIN
 
 
 def test_follows_the_logits_to_their_device():

@@ -24,7 +24,7 @@ def objective_losses(scores: Tensor, k: int, options: LossOptions) -> Tensor:
         options: the method and its options.
 
     Returns:
-        (B, k) losses, 0 where fewer than k' classes beside the label are not masked.
+        (B, k) finite losses, in which a masked class is as if it were not there.
     """
     found: Tensor = _MODULES[options.method].label_losses(scores, k, options)
     return found
