@@ -21,7 +21,7 @@ def headsmith(*arguments):
 def test_a_head_is_trained(tiny_run: Run, tmp_path, loss):
     shown = headsmith(
         *("train", tiny_run.record.features.path, "--out", tmp_path / "run", "--loss", loss),
-        *("--epochs", 2, "--device", "cpu"),
+        *("--epochs", 30, "--device", "cpu"),
     )
     assert shown.exit_code == 0, shown.output
     assert Run.load(tmp_path / "run").config.loss == loss
@@ -49,12 +49,12 @@ def test_the_estimator(loss):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--loss", "topk_hinge", "--comp-sum-q", "0.5"], "comp_sum_q: 0.5 found, but it belongs to --loss comp_sum"),
-        (["--loss", "comp_sum", "--comp-sum-q", "2"], "comp_sum_q"),
+        (["--loss", "topk_hinge", "--comp-sum-q", "0.5"], "--comp-sum-q: 0.5 found, but it belongs to --loss comp_sum"),
+        (["--loss", "comp_sum", "--comp-sum-q", "2"], "--comp-sum-q: 2.0 found"),
         (["--loss", "comp_sum", "--hinge", "beta"], "hinge: beta found, but it belongs to --loss topk_hinge"),
         (["--loss", "topk_hinge", "--hinge", "betta"], "did you mean beta"),
-        (["--loss", "topk_entropy", "--top1-mode", "sm"], "top1_mode: sm found, but it belongs to --loss neuralsort"),
-        (["--loss", "topk_entropy", "--inverse-temperature", "2"], "inverse_temperature: 2.0 found, but it belongs to"),
+        (["--loss", "topk_entropy", "--top1-mode", "sm"], "--top1-mode: sm found, but it belongs to --loss neuralsort"),
+        (["--loss", "topk_entropy", "--inverse-temperature", "2"], "--inverse-temperature: 2.0 found, but it belongs to"),
         (["--loss", "smooth_topk", "--m", "3"], "--m: 3 found, but p_k has weights for top-1 to top-5"),
         (["--loss", "smoothtopk"], "did you mean smooth_topk"),
     ],
