@@ -54,7 +54,10 @@ def test_the_estimator(loss):
         (["--loss", "comp_sum", "--hinge", "beta"], "hinge: beta found, but it belongs to --loss topk_hinge"),
         (["--loss", "topk_hinge", "--hinge", "betta"], "did you mean beta"),
         (["--loss", "topk_entropy", "--top1-mode", "sm"], "--top1-mode: sm found, but it belongs to --loss neuralsort"),
-        (["--loss", "topk_entropy", "--inverse-temperature", "2"], "--inverse-temperature: 2.0 found, but it belongs to"),
+        (
+            ["--loss", "topk_entropy", "--inverse-temperature", "2"],
+            "--inverse-temperature: 2.0 found, but it belongs to",
+        ),
         (["--loss", "smooth_topk", "--m", "3"], "--m: 3 found, but p_k has weights for top-1 to top-5"),
         (["--loss", "smoothtopk"], "did you mean smooth_topk"),
     ],

@@ -1,7 +1,7 @@
 """Every row once an epoch, whatever the batch, the window and the number of processes."""
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headsmith.trainer.fitting.row_order import row_order, windows
@@ -9,6 +9,7 @@ from headsmith.trainer.fitting.row_order import row_order, windows
 seeds = st.integers(0, 2**63 - 1)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), seeds, st.integers(1, 5))
 def test_an_order_holds_each_row_once_and_is_known_from_seed_and_epoch(rows, seed, epoch):
     labels = torch.zeros(rows, dtype=torch.int64)
@@ -23,6 +24,7 @@ def test_epochs_and_seeds_differ():
     assert all(not a.equal(b) for n, a in enumerate(orders) for b in orders[:n])
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=5), seeds)
 def test_balanced_draws_only_rows_that_are_there(counts, seed):
     labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
@@ -40,6 +42,7 @@ def test_balanced_draws_every_class_equally_often_and_its_rows_too():
     assert rare.min() > 0.5 * rare.float().mean()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(1, 20), st.integers(1, 4), st.integers(1, 4))
 def test_processes_share_each_batch_and_lose_nothing(rows, batch, steps, ranks):
     order = torch.randperm(rows)

@@ -72,7 +72,23 @@ def test_cross_entropy_is_not_multiplied_by_what_it_does_not_read():
     ],
 )
 def test_what_a_loss_does_not_read(change, expected):
-    assert unused(TrainConfig(**change)).keys() - {"norm", "hidden", "momentum"} == expected
+    asked = {"softmax_over", "top1_mode", "p_k", "m", "inverse_temperature", "distribution", "art_lambda", "floor"}
+    assert unused(TrainConfig(**change)).keys() & asked == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "losses"),
+    [
+        ("softsort_power", {"softsort"}),
+        ("sinkhorn_iterations", {"sinkhorn", "optimal_transport"}),
+        ("samples", {"perturbed"}),
+        ("noise_seed", {"perturbed"}),
+        ("hinge", {"topk_hinge"}),
+        ("comp_sum_q", {"comp_sum"}),
+    ],
+)
+def test_what_only_some_losses_read(setting, losses):
+    assert {loss for loss in METHODS if setting not in unused(TrainConfig(loss=loss))} == losses
 
 
 def test_what_heads_and_optimisers_do_not_read():
