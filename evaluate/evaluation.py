@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..core.arguments import typed
 from ..core.errors import InputError, keeping
+from ..core.settings import of_keywords
 from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
@@ -93,28 +94,8 @@ def evaluate_classifiers(
         InputError: A source that names nothing, data without a held-out image, a provider that does not run here, or
             not one classifier could be measured.
     """
-    options = EvaluationOptions(
-        data=data,
-        truth=truth,
-        class_ids=class_ids,
-        group_column=group_column,
-        image_column=image_column,
-        label_column=label_column,
-        preprocessing=preprocessing,
-        labels=labels,
-        background=background,
-        output=output,
-        checkpoint=checkpoint,
-        k=tuple(k),
-        provider=provider,
-        allow_fallback=allow_fallback,
-        batch_size=batch_size,
-        threads=checked_threads(provider, threads),
-        speed=speed,
-        against=against,
-        save_logits=save_logits,
-        strict=strict,
-    )
+    threads = checked_threads(provider, threads)
+    options = of_keywords(EvaluationOptions, locals())
     sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
     rows = expand([source.source if isinstance(source, Bundle) else source for source in sources])
     return _evaluate(rows, _folder(data) if out is None else Path(out), options)

@@ -9,9 +9,9 @@ from ..core.arguments import typed
 from ..core.errors import InputError
 from ..core.files import new_folder
 from ..core.records import write_record
+from ..core.settings import of_keywords
 from ..models.backbone import backbone_from_record
 from ..trainer.features.feature_set import FeatureSet
-from ..trainer.features.images.picture_identity import picture_hash
 from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
 from .bundle.card import model_card
@@ -20,19 +20,18 @@ from .bundle.manifest_writer import Evidence, bundle_manifest, file_records, wri
 from .classifier import Classifier
 from .formats.extensions import extensions
 from .formats.registry import FORMATS
-from .held_out import HeldOut, HeldOutImages
-from .labels import check_labels, describe
-from .metadata import Metadata, identity
+from .held_out import HeldOutImages
+from .metadata import Metadata, check_labels, describe, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
 from .parity.proof import prove
 from .parity.python_module import PythonModule
-from .parity.run_inputs import RunInputs
-from .parity.training_check import cached_pictures, changes, compare_features, compare_with_pil
+from .parity.training_check import changes, compare_features, compare_with_pil
 from .parity.verification_data import REFERENCE
 from .precision.gates import unseen_drop
 from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
 from .runtime import open_model
 from .temperature import TemperatureScaled, calibration_of
+from .training_source import RunInputs
 
 
 @typed
@@ -100,22 +99,7 @@ def export_classifier(
         ParityError: A file that answers differently.
         GateError: A file in lower precision that loses more than it may.
     """
-    options = ExportOptions(
-        formats=tuple(formats),
-        head_only=head_only,
-        input_format=input_format,
-        resize=resize,
-        probabilities=probabilities,
-        precision=precision,
-        fp32_head=fp32_head,
-        max_drop=max_drop,
-        calibrate=calibrate,
-        opset=opset,
-        data=data,
-        batch_size=batch_size,
-        tolerance=tolerance,
-        overwrite=overwrite,
-    )
+    options = of_keywords(ExportOptions, locals())
     return export(run if isinstance(run, Run) else Run.load(run), Path(out), options)
 
 
@@ -127,9 +111,6 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
     with new_folder(out, replace=PARITY if options.overwrite else None) as folder:
         inputs = RunInputs(run, metadata, options.data)
         held_out = inputs.held_out()
-        pictures = cached_pictures(inputs.cached_features()) if options.data is None else {}
-        if pictures and isinstance(held_out, HeldOutImages):
-            held_out = replace(held_out, identify=lambda image: picture_hash(metadata.recipe.flatten(image)))
         splits = [inputs.split(split) for split in ("train", "val")] if options.lower else []
         if splits and (unseen := unseen_drop(len(splits[1]), options.max_drop)):
             raise InputError(f"--precision {options.precision}: {unseen}")
@@ -138,7 +119,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
         written = PythonModule(module.classifier.folded(), metadata)
         for format in options.formats:
             FORMATS[format].check(*written)
-        cached = _compare_features(inputs, module, held_out) if options.data is None else None
+        cached = compare_features(module, held_out, inputs.cached_features, inputs.pictures)
         files = {format: FORMATS[format].named(out.name) for format in FORMATS if format in options.formats}
         gate = None
         for format, file in files.items():  # ONNX is the first, and the Triton repository takes it as it is then
@@ -149,7 +130,7 @@ def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
         replaced = [FULL_FILE] if gate else []
         models = {file: open_model(folder / file) for file in (*files.values(), *replaced)}
         proofs, recorder, accuracy = prove(module, models, held_out, options)
-        warnings = changes(held_out, pictures)
+        warnings = changes(held_out, inputs.pictures)
         if options.data is None and not metadata.resize:
             accuracy.check(run.record.results.test, str(run.path), "; ".join(one.message for one in warnings))
         recorder.save(folder / REFERENCE, metadata)
@@ -200,14 +181,6 @@ def _classifier(run: Run, calibration: Calibration | None, options: ExportOption
     backbone = None if options.head_only or run.record.backbone is None else backbone_from_record(run.record.backbone)
     head = TemperatureScaled(run.head, calibration.temperature) if calibration else run.head
     return Classifier(head, backbone, options.input_format, resize=options.resize, probabilities=options.probabilities)
-
-
-def _compare_features(inputs: RunInputs, module: PythonModule, held_out: HeldOut) -> float | None:
-    """See `compare_features`; ``None`` for a head alone, and where the run's feature set is not there any more."""
-    if not isinstance(held_out, HeldOutImages) or (cached := inputs.cached_features()) is None:
-        return None
-    by_pil = replace(held_out, prepare=module.metadata.recipe)
-    return compare_features(module.classifier.without_resize(), module.metadata, by_pil, cached)
 
 
 def _write(written: PythonModule, path: Path, format: str, options: ExportOptions) -> None:

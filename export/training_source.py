@@ -1,15 +1,20 @@
-"""What a head was trained on, wherever it lies now, and which part of it was held out."""
+"""What a head was trained on, wherever it lies now, which part of it was held out, and what an export takes of it."""
 
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
-from .held_out import HeldOutFeatures, HeldOutImages
+from ..trainer.features.images.picture_identity import picture_hash
+from .held_out import HeldOut, HeldOutFeatures, HeldOutImages
+from .metadata import Metadata
 from .provenance import TrainedOn, is_source
 
 if TYPE_CHECKING:
     from ..trainer.features.feature_set import FeatureSet
     from ..trainer.features.images.image_set import ImageSet
+    from ..trainer.run import Run
 
 
 def held_out_images(data: str | Path | None, origin: TrainedOn) -> HeldOutImages:
@@ -112,3 +117,100 @@ def _training_images(origin: TrainedOn) -> "ImageSet":
             f"the images that the features came from cannot be opened ({error}); if they moved, name held-out images "
             "with --data"
         ) from error
+
+
+class RunInputs:
+    """The inputs of one export. A feature set is opened once, whatever asks for it: opening reads all of it.
+
+    Args:
+        run: What is exported.
+        metadata: What its files will say of themselves.
+        data: Held-out images, for a head alone a feature set; ``None`` takes what the head was trained on.
+
+    Raises:
+        InputError: Nobody knows the recipe of images; or ``data`` is a feature set, and images are taken.
+    """
+
+    def __init__(self, run: "Run", metadata: Metadata, data: "str | Path | FeatureSet | None") -> None:
+        self._record, self._metadata, self._data = run.record, metadata, data
+        self._opened: dict[str, FeatureSet] = {}
+        if metadata.head_only:
+            return
+        metadata.recipe  # noqa: B018 - raises where nobody knows it, before images are looked for
+        if data is not None and not isinstance(data, str | Path):
+            raise InputError("--data: a feature set proves a head alone (--head-only), name images for a classifier")
+
+    def held_out(self) -> HeldOut:
+        """The test split, or what ``data`` holds; images tell whether they are those of the features, see `pictures`.
+
+        Raises:
+            InputError: They cannot be had; see `held_out_images`, `held_out_features` and `HeldOut.for_classifier`.
+        """
+        if not self._metadata.head_only:
+            found = held_out_images(self._images, self._record).for_classifier(self._metadata)
+            recipe = self._metadata.recipe
+            return (
+                replace(found, identify=lambda image: picture_hash(recipe.flatten(image))) if self.pictures else found
+            )
+        if self._data is None and not Path(self._record.features.path).exists():
+            raise InputError(
+                f"{self._record.features.path}: the feature set that the head was trained on is not there; name one "
+                "with --data"
+            )
+        return self._rows("test")
+
+    def split(self, name: str) -> HeldOut:
+        """The ``train`` or ``val`` split of what a head was trained on: where it was, or at ``data``.
+
+        Raises:
+            InputError: It is in neither place, or the split is empty.
+        """
+        if self._metadata.head_only:
+            return self._rows(name)
+        return training_images(name, self._images, self._record).for_classifier(self._metadata)
+
+    def trained_features(self) -> "FeatureSet":
+        """The feature set that a head was trained on.
+
+        Raises:
+            InputError: It is not there any more, or is another one now.
+        """
+        features = self._open(self._record.features.path)
+        if features.fingerprint != self._record.features.fingerprint:
+            raise InputError(f"{features.path} has changed since the head was trained on it; train again")
+        return features
+
+    @cached_property
+    def cached_features(self) -> "FeatureSet | None":
+        """The same; ``None`` where it is not there any more, or is another one now, or ``data`` names other inputs."""
+        if self._data is not None or not Path(self._record.features.path).is_dir():
+            return None
+        features = self._open(self._record.features.path)
+        return features if features.fingerprint == self._record.features.fingerprint else None
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """By the ids of the test split the hashes of the pictures that `cached_features` are of; none where unknown."""
+        columns = None if self.cached_features is None else self.cached_features.columns.get("test")
+        if columns is None or columns.pictures is None:
+            return {}
+        return dict(zip(columns.ids, columns.pictures.to_pylist(), strict=True))
+
+    @property
+    def _images(self) -> str | Path | None:
+        assert self._data is None or isinstance(self._data, str | Path)  # noqa: S101 - others were refused
+        return self._data
+
+    def _open(self, path: str) -> "FeatureSet":
+        from ..trainer.features.feature_set import FeatureSet
+
+        if path not in self._opened:
+            self._opened[path] = FeatureSet.load(path)
+        return self._opened[path]
+
+    def _rows(self, split: str) -> HeldOutFeatures:
+        data = self._data or self._record.features.path
+        key = str(data if isinstance(data, str | Path) else data.path)
+        found = held_out_features(self._opened.get(key, data), split).for_classifier(self._metadata)
+        self._opened[key] = found.features
+        return found

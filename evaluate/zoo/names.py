@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...core.errors import InputError
 from ...core.text_file import read_lines
-from ...export.labels import check_labels
+from ...export.metadata import check_labels
 from ...models.class_names import IMAGENET, ClassNames, imagenet_names
 
 

@@ -10,7 +10,7 @@ from ...core.errors import DamagedFileError, InputError
 from ...core.files import sha256_file
 from ...models.preprocessing import Preprocessing
 from ..formats.registry import FORMATS
-from ..labels import check_labels
+from ..metadata import check_labels
 from ..options import FEATURES
 from ..runtime import Model, open_model
 from .hub import local_folder

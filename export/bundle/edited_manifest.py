@@ -1,7 +1,10 @@
-"""Is a bundle what its export wrote: no field of its manifest edited, nothing beside what it lists?"""
+"""Is a bundle what its export wrote: no field of its manifest edited or untrue, nothing beside what it lists?"""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ...core.coded_warnings import CodedWarning
 from ...core.errors import DamagedFileError
@@ -9,10 +12,10 @@ from ...core.field_hashes import changed_fields
 from ...core.files import read_json
 from ...core.typed_json import structured
 from ...trainer.features.images.samples import listed
+from ..runtime import Array, Model, Outputs
 from .bundle import PARITY, Bundle
-from .manifest import AGAIN, MANIFEST
+from .manifest import AGAIN, FIELD, MANIFEST, UNHASHED, Manifest
 
-FIELD = "manifest"
 # What a runtime may be given, or a file of weights beside it; then what runs when it is opened.
 SUFFIXES = (
     *(".onnx", ".data", ".ts", ".pt2", ".safetensors"),
@@ -25,10 +28,6 @@ STARTS = (b"#!", b"\x7fELF", b"MZ", *(bytes([0x80, protocol]) for protocol in ra
 # What git and the hub put into a folder.
 OWN = (".git", ".gitattributes", ".gitignore", ".cache")
 UNLISTED = "unlisted"
-
-
-# The hashes of the files, among them that of the file with these hashes; the date, in which two equal exports differ.
-UNHASHED = ("files", "created")
 
 
 def check_listed(bundle: Bundle) -> list[CodedWarning]:
@@ -98,3 +97,38 @@ def check_fields(bundle: Bundle) -> None:
         raise DamagedFileError(
             f"{where}: {', '.join(wrong[:3])}: not what was exported, by the hash in {PARITY}: edited by hand? {AGAIN}"
         )
+
+
+def check_stated(manifest: Manifest, model: Model, inputs: Array, found: Outputs) -> None:
+    """Compare the fields that no hash covers with a run.
+
+    Args:
+        manifest: The bundle's.
+        model: One of its files.
+        inputs: What it was given, for `Model.run`.
+        found: What it answered.
+
+    Raises:
+        DamagedFileError: They disagree.
+    """
+    outputs = tuple(name for name, values in found._asdict().items() if values is not None)
+    declared = Model.feed(model, inputs[:1])  # a network in a file of weights alone is fed in its own way
+    half = model.feed(inputs[:1]).dtype == np.float16
+    stated = [name for name in manifest.outputs if model.probabilities or name != "probabilities"]
+    own, backbone = model.metadata, manifest.backbone
+    pairs: dict[str, tuple[Any, Any]] = {
+        "k": (found.topk_indices.shape[1], manifest.k),
+        "outputs": (outputs, tuple(stated)),
+        "input.name": (own.input_name, manifest.input.name),
+        "input.dtype": ("float16" if half else str(declared.dtype), manifest.input.dtype),
+        "input.shape": (own.input_shape(declared.shape[1:]), manifest.input.shape),
+        "head.kind": (own.head, manifest.head.kind),
+        "labels_sha256": (own.labels_sha256, manifest.labels_sha256),
+        "backbone.weights_sha256": (own.backbone.weights_sha256, backbone and backbone.weights_sha256),
+        "features.fingerprint": (own.feature_set, manifest.features.fingerprint),
+    }
+    for field, (expected, said) in pairs.items():
+        if said != expected:
+            raise DamagedFileError(
+                f"{model.path}: has {field} {expected!r}, {MANIFEST} says {said!r}: edited by hand? export it again"
+            )

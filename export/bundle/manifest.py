@@ -21,6 +21,9 @@ from ..provenance import FeaturesOrigin
 
 FORMAT, FORMAT_VERSION = "headsmith.bundle", 1
 MANIFEST = "manifest.json"
+# Where ``parity.json`` has a hash of each field, less those of the files, among them its own, and the date, in which
+# two equal exports differ.
+FIELD, UNHASHED = "manifest", ("files", "created")
 AGAIN = "export it again"
 Setting = bool | int | float | str | list[float] | None
 

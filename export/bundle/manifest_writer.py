@@ -13,14 +13,14 @@ from ...core.files import sha256_file, write_json
 from ...core.records import to_json
 from ...trainer.run import Run
 from ..held_out import HeldOut
-from ..parity.manifest_check import input_shape
 from ..parity.parity_report import ParitySummary
 from ..parity.proof import Proof
 from ..parity.python_module import PythonModule
 from ..precision.gates import GateReport
 from ..provenance import features_origin, portable
-from .edited_manifest import FIELD, UNHASHED
 from .manifest import (
+    FIELD,
+    UNHASHED,
     Accuracy,
     Calibration,
     FileRecord,
@@ -79,7 +79,7 @@ def bundle_manifest(run: Run, written: PythonModule, evidence: Evidence) -> Mani
             metadata.input_name,
             metadata.input_format,
             str(classifier.example_dtype).removeprefix("torch."),
-            input_shape(metadata, classifier.example_shape),
+            metadata.input_shape(classifier.example_shape),
             metadata.resize,
         ),
         outputs=tuple(classifier.outputs),

@@ -19,8 +19,7 @@ from ...models.normalize import Normalize
 from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, answer
 from ..errors import cause
-from ..labels import describe
-from ..metadata import Metadata
+from ..metadata import Metadata, describe
 from ..runtime import Array, Model, Outputs
 from .torch_device import on_device, torch_device
 

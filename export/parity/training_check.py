@@ -1,6 +1,7 @@
 """Is what is exported what was trained: its pictures, its features, its accuracy, and resize as PIL does it?"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,10 +15,8 @@ from ...models.resize import Resize
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.scores import SplitScores
 from ..bundle.manifest import ResizeParity
-from ..classifier import Classifier
 from ..errors import ParityError
 from ..held_out import HeldOut, HeldOutImages
-from ..metadata import Metadata
 from ..options import ExportOptions
 from ..runtime import Array
 from .parity import Parity
@@ -30,14 +29,6 @@ FEATURE_IMAGES, FEATURE_TOLERANCE = 8, 1e-2
 CLOSE = 2e-2
 
 
-def cached_pictures(cached: FeatureSet | None) -> dict[str, str]:
-    """The hashes of the test split's pictures by their ids; none where they are not known."""
-    columns = None if cached is None else cached.columns.get("test")
-    if columns is None or columns.pictures is None:
-        return {}
-    return dict(zip(columns.ids, columns.pictures.to_pylist(), strict=True))
-
-
 def replaced(found: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:
     """The ids under which there is another picture now."""
     return {one for one, picture in found.items() if expected.get(one, picture) != picture}
@@ -48,7 +39,7 @@ def changes(held_out: HeldOut, expected: Mapping[str, str]) -> list[CodedWarning
 
     Args:
         held_out: Inputs that were read; images with ``identify``.
-        expected: See `cached_pictures`.
+        expected: See `RunInputs.pictures`.
 
     Returns:
         One warning, which names a few of each; none where all are the same, or nobody knows.
@@ -79,21 +70,30 @@ def _few(ids: list[str]) -> str:
 
 @torch.inference_mode()
 def compare_features(
-    classifier: Classifier, metadata: Metadata, held_out: HeldOutImages, cached: FeatureSet
+    module: PythonModule, held_out: HeldOut, cached: FeatureSet | None, pictures: Mapping[str, str]
 ) -> float | None:
     """Check on a few images that the backbone that is deployed gives the features that the head was trained on.
 
+    Args:
+        module: What is deployed.
+        held_out: The inputs of the proof.
+        cached: The features; ``None`` where they are not there any more.
+        pictures: See `RunInputs.pictures`.
+
     Returns:
-        The largest difference over the largest cached feature; ``None`` where all of these images are others now.
+        The largest difference over the largest cached feature; ``None`` for a head alone, without the features, and
+        where all of these images are others now.
 
     Raises:
         ParityError: More than 1 % (storage as float16 costs 0.05 %, another device or batch less), or features that
             are NaN or infinite.
     """
+    if cached is None or not isinstance(held_out, HeldOutImages):
+        return None
     row = {sample: index for index, sample in enumerate(cached.ids("test"))}
     known = [place for place, sample in enumerate(held_out.ids) if sample in row][:FEATURE_IMAGES]
     features, _ = cached.arrays("test")
-    pictures, some = cached_pictures(cached), held_out.only(known)
+    some, body = replace(held_out, prepare=module.metadata.recipe).only(known), module.classifier.without_resize().body
     found, largest = Difference(), 0.0
     for batch in some.batches(FEATURE_IMAGES):
         changed = replaced(some.pictures, pictures)
@@ -101,7 +101,7 @@ def compare_features(
         if not same:
             return None
         expected = features[[row[batch.ids[place]] for place in same]].float().numpy()
-        found += difference(expected, classifier.body(module_input(metadata, batch.inputs[same])).numpy())
+        found += difference(expected, body(module_input(module.metadata, batch.inputs[same])).numpy())
         largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
     if not found.within(FEATURE_TOLERANCE * largest):
         broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""

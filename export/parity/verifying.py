@@ -14,7 +14,7 @@ from ...core.errors import InputError
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
-from ..bundle.edited_manifest import check_fields, check_listed
+from ..bundle.edited_manifest import check_fields, check_listed, check_stated
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..metadata import Metadata
@@ -22,7 +22,6 @@ from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
 from .file_runner import answer_to, batches_of, check_metadata, drawn_size, made_up_inputs, run_file, try_ties
-from .manifest_check import check_stated
 from .parity import Parity
 from .parity_report import ParityReport, ParitySummary
 from .python_module import MOST

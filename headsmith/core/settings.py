@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import InputError, near
 from .printable import shown
 
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 
 class Bound(NamedTuple):
@@ -73,6 +74,16 @@ def check_choices(settings: Any) -> None:
             right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
             if not right or not fits(value):
                 raise InputError(f"{flag}: {shown(value)} found, expected {expected}")
+
+
+def of_keywords(settings: type[T], keywords: Mapping[str, Any]) -> T:
+    """The settings of a function that takes each of them as a keyword of the same name.
+
+    Args:
+        settings: The dataclass.
+        keywords: The function's arguments, ``locals()`` at its start, others than settings among them.
+    """
+    return settings(**{field.name: keywords[field.name] for field in dataclasses.fields(cast(Any, settings))})
 
 
 def documented(heading: str, settings: type | None = None, *, without: Sequence[str] = ()) -> Callable[[C], C]:

@@ -15,7 +15,7 @@ from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.core.files import sha256_file, sha256_json
 from headsmith.export import Bundle, file_info, push, verify
 from headsmith.export.bundle.bundle import read_labels, write_labels
-from headsmith.export.labels import check_labels
+from headsmith.export.metadata import check_labels
 
 ODD = ['a,"b"', "<script>", "😀", "Ä", " leading", "10", "back\\slash", "tab\there"]
 

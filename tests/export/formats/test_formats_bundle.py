@@ -24,8 +24,7 @@ from headsmith.export.formats.decoding import WARNING
 from headsmith.export.formats.registry import FORMATS
 from headsmith.export.formats.timm_format import write_timm
 from headsmith.export.formats.triton_format import write_triton
-from headsmith.export.labels import describe
-from headsmith.export.metadata import Metadata, identity
+from headsmith.export.metadata import Metadata, describe, identity
 from headsmith.models import Linear, build_head, load_backbone
 from headsmith.models.images import open_image
 

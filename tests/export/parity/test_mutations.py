@@ -21,7 +21,7 @@ from headsmith.export import Bundle, Classifier, export_classifier, open_model, 
 from headsmith.export.options import ExportOptions
 from headsmith.export.parity.proof import prove
 from headsmith.export.parity.python_module import PythonModule
-from headsmith.export.parity.run_inputs import RunInputs
+from headsmith.export.training_source import RunInputs
 from headsmith.models.backbone import backbone_from_record
 
 TOLD = {  # what a file says of itself
