@@ -17,15 +17,18 @@ from headsmith.trainer.loss_methods import FUSED
 from headsmith.trainer.losses import topk_cross_entropy
 
 GUARD = 977.0
-Case = tuple[str, int, torch.dtype, str, bool]
+Case = tuple[str, int | None, int, torch.dtype, str, bool]
 
 
 def cases() -> Iterator[Case]:
-    """Method, classes, type, reduction, and whether the gradient overwrites the logits."""
+    """Method, m, classes, type, reduction, and whether the gradient overwrites the logits."""
     shapes = ((2, torch.float32), (5, torch.bfloat16), (1000, torch.float16), (1000, torch.float32))
     for method, (classes, dtype) in itertools.product(FUSED, (*shapes, (10450, torch.bfloat16))):
-        yield method, classes, dtype, "mean", False
-        yield method, classes, dtype, "none", True
+        yield method, 50 if classes > 1000 else 16, classes, dtype, "mean", False
+        yield method, 50 if classes > 1000 else 16, classes, dtype, "none", True
+    for classes, dtype in ((130, torch.float32), *shapes[2:], (10450, torch.bfloat16), (65536, torch.float16)):
+        yield "lapsum", None, classes, dtype, "mean", False
+        yield "lapsum", None, classes, dtype, "none", True
 
 
 def guarded(rows: int, classes: int, dtype: torch.dtype, device: str) -> tuple[Tensor, Tensor]:
@@ -38,7 +41,7 @@ def guarded(rows: int, classes: int, dtype: torch.dtype, device: str) -> tuple[T
 
 def check(case: Case, rows: int, device: str) -> None:
     """Loss and gradient of one case on a side stream, against plain torch; RuntimeError where they differ."""
-    method, classes, dtype, reduction, inplace = case
+    method, m, classes, dtype, reduction, inplace = case
     whole, logits = guarded(rows, classes, dtype, device)
     labels = torch.randint(classes, (rows,), device=device)
     if rows > 4:
@@ -46,7 +49,7 @@ def check(case: Case, rows: int, device: str) -> None:
         logits[3, 1:] = -torch.inf
         labels[3], labels[4] = 0, -100
     p_k = [1.0] if method == "softmax" or classes < 5 else [0.5, 0.0, 0.0, 0.0, 0.5]
-    options = {"method": method, "m": 50 if classes > 1000 else 16, "p_k": p_k, "reduction": "none"}
+    options = {"method": method, "m": m, "p_k": p_k, "reduction": "none"}
     expected = topk_cross_entropy(logits.clone(), labels, impl="torch", **options)
     options["reduction"] = reduction
     stream = torch.cuda.Stream() if device == "cuda" else None

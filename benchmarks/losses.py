@@ -3,11 +3,13 @@
 import argparse
 import contextlib
 import datetime
+import importlib.util
 import io
 import json
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -45,7 +47,12 @@ GPU_SHAPES = (
 CPU_SHAPES = (Shape(512, 1000, torch.float32, 16),)
 P_K = [0.5, 0.0, 0.0, 0.0, 0.5]
 MODE = "sm"  # difftopk's
-RATIOS = (("lapsum", "neuralsort"), ("dftopk", "neuralsort"))
+RATIOS = (
+    ("lapsum", "neuralsort"),
+    ("dftopk", "neuralsort"),
+    ("lapsum of all classes", "softmax"),
+    ("lapsum of all classes", "fused cross-entropy kernel"),
+)
 
 
 class Inputs:
@@ -75,7 +82,7 @@ class Inputs:
 
         return run
 
-    def step_in_place(self, method: str, p_k: list[float], m: int) -> Step:
+    def step_in_place(self, method: str, p_k: list[float], m: int | None) -> Step:
         """Losses of rows, and their gradient over copies of the logits: what a step of the training loop does."""
         ones = torch.ones(len(self.labels[0]), device=self.labels[0].device)
         copies: list[Tensor] = []
@@ -125,19 +132,18 @@ def steps(shape: Shape, inputs: Inputs, device: str) -> Iterator[tuple[str, Step
     if device == "cuda":
         yield "F.cross_entropy, captured", inputs.step(cross_entropy), True
     for impl in ("torch", "triton") if device == "cuda" else ("torch",):
-        for method in FUSED if impl == "triton" else METHODS:
+        for name in (*FUSED, "lapsum of all classes") if impl == "triton" else METHODS:
+            method, m = name.split()[0], None if name.endswith("of all classes") else shape.m
             p_k = [1.0] if method == "softmax" else P_K
 
-            def ours(
-                logits: Tensor, labels: Tensor, method: str = method, p_k: list[float] = p_k, impl: str = impl
-            ) -> Tensor:
-                return topk_cross_entropy(logits, labels, p_k=p_k, method=method, m=shape.m, top1_mode=MODE, impl=impl)
-
-            yield f"ours, {impl}, {method}", inputs.step(ours), impl == "triton"
+            ours = partial(topk_cross_entropy, p_k=p_k, method=method, m=m, top1_mode=MODE, impl=impl)
+            yield f"ours, {impl}, {name}", inputs.step(ours), impl == "triton"
             if impl == "triton" and method == "neuralsort":
                 yield "ours, triton, neuralsort, not captured", inputs.step(ours), False
             if impl == "triton" and shape.dtype != torch.float32:
-                yield f"ours, triton, {method}, rows in place", inputs.step_in_place(method, p_k, shape.m), True
+                yield f"ours, triton, {name}, rows in place", inputs.step_in_place(method, p_k, m), True
+    if importlib.util.find_spec("difftopk") is None:
+        return
     wide = inputs.logits[0].detach().float().requires_grad_()
     for method in ("neuralsort", "softsort", "bitonic__non_sparse", "odd_even"):
         loss = peer(method, shape, device)

@@ -9,12 +9,12 @@ from torch import Tensor
 from ..loss_methods import FUSED, METHODS
 from ..loss_options import IMPLEMENTATIONS, LossOptions
 from ..option_checks import choice, number
+from .kernels.widths import MOST_CANDIDATES, of_all_classes
 from .reduction import reduce_rows, row_weights
 from .targets import Targets
 from .torch_losses import torch_losses
 
 _KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-_MOST_CANDIDATES = 128
 _HAS_TRITON = importlib.util.find_spec("triton") is not None
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -63,8 +63,10 @@ def _obstacle(logits: Tensor, m: int, method: str) -> str:
         return f"logits are on {logits.device.type}, and the kernels run on cuda"
     if logits.dtype not in _KERNEL_DTYPES:
         return f"logits are {logits.dtype}, and the kernels take bfloat16, float16 and float32"
-    if m > _MOST_CANDIDATES:
-        return f"there are {m} candidates, and the kernels keep at most {_MOST_CANDIDATES} in registers"
+    if of_all_classes(method, m, logits.shape[1]):
+        return ""
+    if m > MOST_CANDIDATES:
+        return f"there are {m} candidates, and the kernels keep at most {MOST_CANDIDATES} in registers"
     if logits.element_size() == 2 and logits.shape[1] > 65536:
         return f"there are {logits.shape[1]} classes, and 16-bit logits pack with at most 65536"
     return ""

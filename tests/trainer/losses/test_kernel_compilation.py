@@ -21,6 +21,10 @@ from headsmith.trainer.losses.kernels.backward import (  # noqa: E402
     scatter_kernel,
 )
 from headsmith.trainer.losses.kernels.forward import forward_kernel  # noqa: E402
+from headsmith.trainer.losses.kernels.lapsum_of_all import (  # noqa: E402
+    backward_of_all_kernel,
+    forward_of_all_kernel,
+)
 
 FLOATS = {"beta", "setting", "floor"}
 INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32"}
@@ -93,6 +97,14 @@ def test_backward(over_classes):
         "M": 16,
     }
     assert compile_for_hopper(backward_kernel, constants).asm["cubin"]
+
+
+@pytest.mark.parametrize(("mode", "tiles"), [("sm", 1), ("sort", 3)])
+def test_lapsum_of_all_classes(mode, tiles):
+    row = {"MODE": mode, "VECTOR": 8, "TILE": 1024, "TILES": tiles}
+    forward = {"FLOORED": tiles > 1, "WEIGHTED": tiles > 1, "RANKS": 8}
+    assert compile_for_hopper(forward_of_all_kernel, row | forward).asm["cubin"]
+    assert compile_for_hopper(backward_of_all_kernel, row | {"SCALED": tiles > 1}).asm["cubin"]
 
 
 def test_scatter():

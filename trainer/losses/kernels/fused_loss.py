@@ -10,7 +10,7 @@ from ...loss_options import LossOptions
 from ..second_derivatives import refuse_second_derivatives
 from ..targets import Targets
 from . import run_kernels
-from .plan import saved_size
+from .plan import logits_are_kept, saved_size
 
 
 def fused_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
@@ -33,11 +33,12 @@ class _EagerLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, targets: Targets, options: LossOptions, graded: bool) -> Tensor:
-        zeroed = graded and not options.inplace and not options.over_classes and logits.requires_grad
+        again = options.inplace or logits_are_kept(options, logits.shape[1])
+        zeroed = graded and not again and logits.requires_grad
         ctx.zeros = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if zeroed else None
         result, saved = run_kernels.forward(logits, targets, options, ctx.zeros)
         ctx.shape, ctx.dtype, ctx.options = logits.shape, logits.dtype, options
-        ctx.save_for_backward(saved, *([logits] if options.inplace or options.over_classes else []))
+        ctx.save_for_backward(saved, *([logits] if again else []))
         ctx.set_materialize_grads(False)
         return result
 
@@ -71,7 +72,8 @@ def _(logits: Tensor, tensors: Sequence[Tensor], names: str, options: str) -> tu
     rows, classes = logits.shape
     asked = LossOptions.from_text(options)
     result = logits.new_empty(rows if asked.reduction == "none" else (), dtype=torch.float32)
-    return result, logits.new_empty(saved_size(rows, classes, asked), dtype=torch.float32)
+    k = tensors[1].shape[-1]  # p_k or sample_p_k, which stand behind the labels
+    return result, logits.new_empty(saved_size(rows, classes, k, asked), dtype=torch.float32)
 
 
 @torch.library.custom_op("headsmith::topk_cross_entropy_backward", mutates_args=())
@@ -91,7 +93,8 @@ def _(upstream: Tensor, kept: Sequence[Tensor], shape: Sequence[int], dtype: tor
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     logits, tensors, _, ctx.options = inputs
     ctx.targets, ctx.shape, ctx.dtype = len(tensors), logits.shape, logits.dtype
-    ctx.save_for_backward(output[1], *([logits] if LossOptions.from_text(ctx.options).over_classes else []))
+    again = logits_are_kept(LossOptions.from_text(ctx.options), logits.shape[1])
+    ctx.save_for_backward(output[1], *([logits] if again else []))
     ctx.set_materialize_grads(False)
 
 

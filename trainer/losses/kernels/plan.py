@@ -22,6 +22,8 @@ import triton
 from ...loss_methods import FUSED, MEMBERSHIP, METHOD_DEFAULTS
 from ...loss_options import LossOptions
 from .needs import Needs
+from .run_lapsum_of_all import saved_numbers
+from .widths import row_is_whole
 
 TILE = 2048
 _KERNELS = {name: import_module(f".{METHOD_DEFAULTS[name].module}", __package__) for name in FUSED}
@@ -34,13 +36,20 @@ class KernelPlan(NamedTuple):
     constants: dict[str, Any]
 
 
+def logits_are_kept(options: LossOptions, classes: int) -> bool:
+    """Whether the backward reads the logits again, since every class has a gradient."""
+    return options.over_classes or row_is_whole(options, classes)
+
+
 def candidates_kept(options: LossOptions, classes: int) -> int:
     """The number of candidates that the forward leaves for the backward."""
     return options.candidates(classes) if options.relaxed else 1
 
 
-def saved_size(rows: int, classes: int, options: LossOptions) -> int:
+def saved_size(rows: int, classes: int, k: int, options: LossOptions) -> int:
     """How many numbers the forward leaves for the backward."""
+    if row_is_whole(options, classes):
+        return 1 + rows * (1 + saved_numbers(k))
     return 1 + rows * (3 + 2 * candidates_kept(options, classes))
 
 

@@ -11,10 +11,12 @@ from torch import Tensor
 from ...loss_options import LossOptions
 from ..constants import on_device
 from ..targets import Targets
+from . import run_lapsum_of_all
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel
 from .maths import INTERPRETED
-from .plan import TILE, candidates_kept, plan, saved_size
+from .plan import TILE, candidates_kept, logits_are_kept, plan, saved_size
+from .widths import row_is_whole
 
 PAIRED_ROWS = 2048
 SCATTERED = 1024
@@ -60,10 +62,14 @@ def forward(
     p_k = targets.over_k
     k = p_k.shape[-1]
     vector = _vector(logits)
+    losses = torch.empty(rows, dtype=torch.float32, device=logits.device)
+    saved = torch.empty(saved_size(rows, classes, k, options), dtype=torch.float32, device=logits.device)
+    if row_is_whole(options, classes):
+        if rows:
+            run_lapsum_of_all.forward(logits, targets, options, vector, losses, saved)
+        return losses if options.reduction == "none" else _reduce(losses, saved, options.reduction == "mean"), saved
     m = candidates_kept(options, classes)
     own = plan(options, classes, k, vector, logits.element_size() == 4, rows >= PAIRED_ROWS)
-    losses = torch.empty(rows, dtype=torch.float32, device=logits.device)
-    saved = torch.empty(saved_size(rows, classes, options), dtype=torch.float32, device=logits.device)
     scratch, codes = losses, labels
     if own.needs.scratch:
         scratch = torch.empty(rows, own.needs.scratch, dtype=torch.float32, device=logits.device)
@@ -118,14 +124,17 @@ def backward(output: Tensor, upstream: Tensor, kept: Sequence[Tensor], options: 
     Args:
         output: (B, C), where to; it may be the logits themselves.
         upstream: (B,) or a scalar, the gradient by the loss.
-        kept: what the forward left, and the logits (B, C) where the softmax runs over classes.
+        kept: what the forward left, and the logits (B, C) where every class has a gradient.
         options: what the loss is.
     """
     rows, classes = output.shape
     if not rows:
         return
-    logits = kept[1] if options.over_classes else output
+    logits = kept[1] if logits_are_kept(options, classes) else output
     vector = gcd(_vector(logits), _vector(output))
+    if row_is_whole(options, classes):
+        run_lapsum_of_all.backward(output, upstream, logits, kept[0], options, vector)
+        return
     tile = min(triton.next_power_of_2(classes), TILE)
     m, scaled = candidates_kept(options, classes), options.reduction != "none"
     backward_kernel[(rows,)](

@@ -1,0 +1,82 @@
+"""Runs the kernels of LapSum over all classes on tensors."""
+
+import triton
+from torch import Tensor
+
+from ...loss_options import LossOptions
+from ..targets import Targets
+from .lapsum_of_all import backward_of_all_kernel, forward_of_all_kernel
+
+LANES = 32  # scores of a thread: registers hold them and what a pass over them makes
+WIDEST = 8192
+GRADIENTS = 1024
+
+
+def saved_numbers(k: int) -> int:
+    """How many numbers of a row the forward leaves for the backward, beside its weight."""
+    return 5 + 2 * k
+
+
+def forward(logits: Tensor, targets: Targets, options: LossOptions, vector: int, losses: Tensor, saved: Tensor) -> None:
+    """Write the losses (B,) of rows of logits (B, C), and `saved`.
+
+    `saved` holds B weights, the factor of the reduction, and of each row: the softmax's share of the gradient and the
+    log-sum-exp, the highest score, the label's own share and the bits of its column, thresholds (K,), and the base-2
+    logarithms of their shares of the gradient where a score meets them, (K,).
+    """
+    rows, classes = logits.shape
+    labels, per_class, per_row, weight = targets
+    p_k = targets.over_k
+    k = p_k.shape[-1]
+    tile = min(triton.next_power_of_2(classes), WIDEST)
+    forward_of_all_kernel[(rows,)](
+        logits,
+        labels,
+        p_k,
+        losses if weight is None else weight,
+        losses,
+        saved,
+        logits.stride(0) // vector,
+        classes // vector,
+        k,
+        k if p_k.ndim == 2 and per_class is not None else 0,
+        k if p_k.ndim == 2 and per_row is not None else 0,
+        options.ignore_index,
+        options.beta(classes),
+        options.floor,
+        MODE=options.top1_mode,
+        FLOORED=options.floor > 0,
+        WEIGHTED=weight is not None,
+        VECTOR=vector,
+        TILE=tile,
+        TILES=triton.cdiv(classes, tile),
+        RANKS=max(triton.next_power_of_2(k), 2),
+        num_warps=max(tile // (32 * LANES), 1),
+    )
+
+
+def backward(
+    output: Tensor, upstream: Tensor, logits: Tensor, saved: Tensor, options: LossOptions, vector: int
+) -> None:
+    """Write the gradient by the logits (B, C) to `output`, which may be the logits themselves."""
+    rows, classes = output.shape
+    k = ((len(saved) - 1) // rows - saved_numbers(0) - 1) // 2
+    tile = min(triton.next_power_of_2(classes), GRADIENTS)
+    backward_of_all_kernel[(rows,)](
+        output,
+        logits,
+        upstream,
+        saved,
+        logits.stride(0) // vector,
+        output.stride(0) // vector,
+        upstream.stride(0) if upstream.ndim else 0,
+        classes // vector,
+        k,
+        options.beta(classes),
+        MODE=options.top1_mode,
+        SCALED=options.reduction != "none",
+        VECTOR=vector,
+        TILE=tile,
+        TILES=triton.cdiv(classes, tile),
+        num_warps=max(tile // (32 * LANES), 1),
+    )
