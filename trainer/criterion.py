@@ -19,18 +19,25 @@ _DEFAULT_RANKS = 5
 KEYWORDS = {"loss": "method", "p_k": "p_k"} | {name: name for name in LOSS_SETTINGS}
 
 
-def criterion(config: TrainConfig, *, inplace: bool = False) -> TopKCrossEntropy:
-    """The loss of a configuration, row by row; ``inplace`` lets its gradient overwrite the logits.
+def criterion(config: TrainConfig, *, inplace: bool = False, class_counts: Tensor | None = None) -> TopKCrossEntropy:
+    """The loss of a configuration, row by row.
+
+    Args:
+        config: The configuration.
+        inplace: Let its gradient overwrite the logits.
+        class_counts: ``(C,)`` rows of training of each class, for a loss that reads them; None is equally many.
 
     Raises:
         InputError: Settings that the loss does not take.
     """
     keywords: dict[str, Any] = {keyword: getattr(config, name) for name, keyword in KEYWORDS.items()}
     try:
-        return TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
+        loss = TopKCrossEntropy(**keywords, reduction="none", inplace=inplace)
     except (ValueError, TypeError) as error:
         message = re.sub(r"^method:", "loss:", str(error))  # it begins with the argument
         raise InputError(message, keyword=re.split(r"\W", message, maxsplit=1)[0]) from None
+    loss.class_counts = class_counts if loss.options.counts_classes else None
+    return loss
 
 
 def chance_loss(config: TrainConfig, num_classes: int) -> float:

@@ -47,7 +47,7 @@ class Method(NamedTuple):
             1e-3 ... 3e-2.
         inverse_temperature: the default, or a function that gives it for a distribution and m; NeuralSort's and
             SoftSort's are those of Petersen et al. (2022). None: it has no temperature.
-        reads: its own options, beside those that all methods of its kind read.
+        reads: its own options, beside those that all methods of its kind read; and `class_counts`, a tensor.
         fused: whether `kernels/` holds it; the others run in plain torch.
     """
 
@@ -59,6 +59,7 @@ class Method(NamedTuple):
     fused: bool = True
 
 
+_NOISED = ("inverse_temperature", "samples", "noise_seed")
 _NETWORK = ("distribution", "art_lambda")
 METHOD_DEFAULTS = {
     "softmax": Method(CROSS_ENTROPY, "softmax", 3e-3, None),
@@ -82,6 +83,11 @@ METHOD_DEFAULTS = {
     "truncated_topk_entropy": Method(OBJECTIVE, "truncated_topk_entropy", 3e-3, None, fused=False),
     "calibrated_topk_hinge": Method(OBJECTIVE, "calibrated_topk_hinge", 3e-3, None, fused=False),
     "comp_sum": Method(OBJECTIVE, "comp_sum", 3e-3, None, ("comp_sum_q",), fused=False),
+    "average_topk": Method(OBJECTIVE, "average_topk", 3e-3, None, ("hardest_share",), fused=False),
+    "noised_topk": Method(OBJECTIVE, "noised_topk", 3e-3, 1.0, _NOISED, fused=False),
+    "imbalanced_noised_topk": Method(
+        OBJECTIVE, "noised_topk", 3e-3, 1.0, (*_NOISED, "max_margin", "class_counts"), fused=False
+    ),
 }
 METHODS = tuple(METHOD_DEFAULTS)
 RELAXATIONS = tuple(name for name, method in METHOD_DEFAULTS.items() if method.kind == RELAXATION)

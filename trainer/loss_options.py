@@ -46,7 +46,7 @@ class LossSettings:
         None,
         "Sharpness, 1 / tau, above 0; for sinkhorn 1 / regularisation, for lapsum and dftopk "
         "1 / alpha, for optimal_transport and soft_rank 1 / epsilon, for perturbed 1 / sigma, for sparse_topk "
-        "1 / lambda. None takes the method's own.",
+        "1 / lambda, for the noised losses 1 / epsilon. None takes the method's own.",
         left_out="the loss's",
         bounds=(Bound(_NUMBER, lambda x: 0 < x < float("inf"), "a number above 0"),),
         check=partial(positive, optional=True),
@@ -75,7 +75,7 @@ class LossSettings:
     )
     samples: int = setting(
         64,
-        "Draws of noise over which perturbed takes the mean, at least 1.",
+        "Draws of noise over which perturbed and the noised losses take the mean, at least 1.",
         bounds=(Bound(int, lambda x: 0 < x <= 1_000_000, "1 to 1,000,000"),),
         check=partial(
             number, expected="a whole number in 1..1000000", inside=lambda x: 1 <= x <= 1_000_000, whole=True
@@ -83,7 +83,7 @@ class LossSettings:
     )
     noise_seed: int = setting(
         0,
-        "Fixes the noise of perturbed, which is the same in every call.",
+        "Fixes that noise, which is the same in every call.",
         check=partial(number, expected="a whole number of at least 0", inside=lambda x: x >= 0, whole=True),
     )
     top1_mode: str = setting(
@@ -119,6 +119,19 @@ class LossSettings:
         "cross-entropy, 1 mean absolute error.",
         bounds=(Bound(_NUMBER, lambda x: -1 <= x <= 1, "a number in [-1, 1]"),),
         check=partial(number, expected="a number in [-1, 1]", inside=lambda x: -1 <= x <= 1),
+    )
+    hardest_share: float = setting(
+        0.5,
+        "Share of a batch's rows, in (0, 1], over whose losses average_topk takes the mean: those that cost most.",
+        bounds=(Bound(_NUMBER, lambda x: 0 < x <= 1, "above 0 and at most 1"),),
+        check=partial(number, expected="a number in (0, 1]", inside=lambda x: 0 < x <= 1),
+    )
+    max_margin: float = setting(
+        1.0,
+        "Margin of imbalanced_noised_topk for the class with fewest rows of training, above 0; another's is smaller by "
+        "the fourth root of how many more it has.",
+        bounds=(Bound(_NUMBER, lambda x: 0 < x < float("inf"), "a number above 0"),),
+        check=positive,
     )
     label_smoothing: float = setting(
         0.0,
@@ -184,6 +197,16 @@ class LossOptions(LossSettings):
         return kind == CROSS_ENTROPY or separate
 
     @property
+    def counts_classes(self) -> bool:
+        """Whether the rows of training of each class matter."""
+        return "class_counts" in METHOD_DEFAULTS[self.method].reads
+
+    @property
+    def over_rows(self) -> bool:
+        """Whether what a row costs depends on the other rows of its batch."""
+        return "hardest_share" in METHOD_DEFAULTS[self.method].reads
+
+    @property
     def beta_by_row(self) -> bool:
         """Whether the inverse temperature follows from the number of a row's classes that are not masked."""
         return self.method == "sinkhorn" and self.m is None and self.inverse_temperature is None
@@ -224,6 +247,8 @@ class KeywordOnly(TypedDict, total=False):
     floor: float
     hinge: str
     comp_sum_q: float
+    hardest_share: float
+    max_margin: float
     ignore_index: int
     reduction: str
     label_smoothing: float

@@ -82,7 +82,7 @@ def epochs_for(
     if isinstance(head, NormLinear) and head.norm == "standard":
         head.fit_statistics(*_mean_and_std(rows))
     start(head, column_size(rows.features))
-    bank = Bank(head, configs, processes.device)
+    bank = Bank(head, configs, processes.device, torch.bincount(labels, minlength=num_classes))
     if config.optimizer == "lbfgs":
         return Lbfgs(bank, rows, config, processes)
     return StepEpochs(bank, rows, labels, configs, processes)

@@ -9,6 +9,7 @@ from torch import Tensor
 from ...models.heads import Head
 from ..config import TrainConfig
 from ..criterion import KEYWORDS, criterion
+from ..loss_methods import options_read
 from ..losses import TopKCrossEntropy
 
 
@@ -19,6 +20,7 @@ class Bank:
         head: With a bank axis, or a single head.
         configs: The settings of every head; neighbours with equal losses share one call.
         device: Where both are to be.
+        class_counts: ``(C,)`` rows of training of each class, for the losses that read them.
 
     Attributes:
         head: The module.
@@ -27,15 +29,17 @@ class Bank:
         groups: Which heads share a loss, in order, and that loss, row by row.
     """
 
-    def __init__(self, head: Head, configs: Sequence[TrainConfig], device: torch.device) -> None:
+    def __init__(
+        self, head: Head, configs: Sequence[TrainConfig], device: torch.device, class_counts: Tensor | None = None
+    ) -> None:
         self.head, self.size = head.to(device), len(configs)
         self.parameters = [parameter for parameter in self.head.parameters() if parameter.requires_grad]
         self.groups: list[tuple[slice, TopKCrossEntropy]] = []
         self._upstream: dict[float, Tensor] = {}
         first = 0
-        for _, equal in groupby(configs, key=loss_key):
-            group = list(equal)
-            loss = criterion(group[0], inplace=device.type == "cuda").to(device)
+        for _, equal in groupby(enumerate(configs), key=lambda entry: _shared_call(*entry)):
+            group = [config for _, config in equal]
+            loss = criterion(group[0], inplace=device.type == "cuda", class_counts=class_counts).to(device)
             self.groups.append((slice(first, first + len(group)), loss))
             first += len(group)
 
@@ -94,6 +98,11 @@ class Bank:
 def _repeated(labels: Tensor, times: int) -> Tensor:
     """Labels ``(N,)`` for so many heads; those of a single one are not copied."""
     return labels if times == 1 else labels.repeat(times)
+
+
+def _shared_call(place: int, config: TrainConfig) -> tuple[object, ...]:
+    """What neighbours share whose rows go into one call; a loss that chooses among rows has one head's only."""
+    return (*loss_key(config), place if "hardest_share" in options_read(config.loss) else None)
 
 
 def loss_key(config: TrainConfig) -> tuple[object, ...]:

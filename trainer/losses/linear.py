@@ -35,6 +35,7 @@ def linear_topk_cross_entropy(
     p_k: PK | None = None,
     sample_p_k: PK | None = None,
     class_weight: Tensor | None = None,
+    class_counts: Tensor | None = None,
     chunk_rows: int | None = None,
     **options: Any,
 ) -> Tensor:
@@ -52,6 +53,7 @@ def linear_topk_cross_entropy(
         p_k: as in `topk_cross_entropy`.
         sample_p_k: as in `topk_cross_entropy`.
         class_weight: (C,), the `weight` of `topk_cross_entropy`.
+        class_counts: as in `topk_cross_entropy`.
         chunk_rows: rows whose logits exist at a time; None takes at most 2^25 logits and at most an eighth of the rows.
         **options: see `LossOptions`.
 
@@ -66,11 +68,17 @@ def linear_topk_cross_entropy(
     chosen = loss_options(**options)
     if chunk_rows is not None:
         number("chunk_rows", chunk_rows, "None or a whole number of at least 1", lambda x: x >= 1, whole=True)
+    if chosen.over_rows:
+        raise ValueError(
+            f"method: {chosen.method!r} found, which chooses among all rows of a batch, and here they come in chunks; "
+            "expected topk_cross_entropy for it"
+        )
     rows, classes = _check_layer(features, weight, bias)
     if sample_p_k is None:
-        targets = Targets(labels, resolve_p_k(p_k, chosen, features.device), None, class_weight)
+        targets = Targets(labels, resolve_p_k(p_k, chosen, features.device), None, class_weight, class_counts)
     else:
-        targets = Targets(labels, None, as_sample_p_k(sample_p_k, features.device), class_weight)
+        sample_p_k = as_sample_p_k(sample_p_k, features.device)
+        targets = Targets(labels, None, sample_p_k, class_weight, class_counts)
     check_targets((rows, classes), features.device, targets, chosen, "class_weight")
     for name, tensor in (("class_weight", class_weight), ("labels", labels)):
         if tensor is not None and tensor.requires_grad:

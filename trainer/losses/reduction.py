@@ -80,6 +80,28 @@ def row_weights(labels: Tensor, weight: Tensor | None, ignore_index: int, num_cl
     return kept if weight is None else kept * weight[labels.long().clamp(0, num_classes - 1)]
 
 
+def hardest_rows(losses: Tensor, counted: Tensor, share: float) -> Tensor:
+    """What each row's loss counts in the mean of the hardest ones (Fan, Lyu, Ying, Hu: average top-k, NeurIPS 2017).
+
+    Args:
+        losses: (B,).
+        counted: (B,) bool, the n rows that are not ignored.
+        share: of those that are kept, in (0, 1]; k is that of n, rounded up.
+
+    Returns:
+        (B,): n / k for the k highest, 0 for the others; equal losses at the k-th place share what is left.
+    """
+    if not len(losses):
+        return losses
+    count = counted.sum().to(losses)
+    kept = (count * share - 1e-4).ceil().clamp_min(1)
+    ordered = losses.where(counted, -torch.inf).sort(descending=True).values
+    limit = ordered.gather(0, (kept.long() - 1).unsqueeze(0))
+    above, at = counted & (losses > limit), counted & (losses == limit)
+    left = (kept - above.sum()) / at.sum().clamp_min(1)
+    return (above + at * left) * count / kept
+
+
 def reduce_rows(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
     """Reduce weighted losses.
 

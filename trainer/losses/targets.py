@@ -17,12 +17,14 @@ class Targets(NamedTuple):
         p_k: (K,), or (C, K) with one distribution for each class; None where `sample_p_k` stands in its place.
         sample_p_k: (K,), or (B, K) with one distribution for each row.
         weight: (C,) class weights.
+        class_counts: (C,) rows of training of each class, for the method that reads them.
     """
 
     labels: Tensor
     p_k: Tensor | None = None
     sample_p_k: Tensor | None = None
     weight: Tensor | None = None
+    class_counts: Tensor | None = None
 
     @property
     def over_k(self) -> Tensor:
@@ -34,7 +36,7 @@ class Targets(NamedTuple):
         sample_p_k = self.sample_p_k
         if sample_p_k is not None and sample_p_k.ndim == 2 and times > 1:
             sample_p_k = sample_p_k.repeat_interleave(times, dim=0)
-        return Targets(labels, self.p_k, sample_p_k)
+        return Targets(labels, self.p_k, sample_p_k, None, self.class_counts)
 
     def rows(self, start: int, stop: int) -> "Targets":
         """Those of the rows from `start` up to `stop`."""
@@ -93,6 +95,24 @@ def check_weights(name: str, weight: Tensor) -> None:
         )
     if not weight.any():
         raise ValueError(f"{name}: all 0 found, expected a weight above 0 for one class at least")
+
+
+def check_class_counts(counts: Tensor, num_classes: int, device: torch.device) -> None:
+    """Raise unless `counts` are numbers (C,), finite and of 0 or more, on `device`.
+
+    Values on an accelerator are not looked at, since that would wait for the device.
+    """
+    if not isinstance(counts, Tensor) or counts.dtype not in (*_FLOATING, *_INTEGERS):
+        found = counts.dtype if isinstance(counts, Tensor) else type(counts).__name__
+        raise TypeError(f"class_counts: found {found}, expected a tensor of numbers")
+    check_dense("class_counts", counts)
+    if counts.shape != (num_classes,):
+        raise ValueError(f"class_counts has shape {tuple(counts.shape)}, expected ({num_classes},)")
+    if counts.device != device:
+        raise ValueError(f"class_counts is on {counts.device} and logits on {device}, expected one device")
+    if counts.device.type == "cpu" and not torch.compiler.is_compiling() and not sound_shares(counts).all():
+        place = int((~sound_shares(counts)).nonzero()[0])
+        raise ValueError(f"class_counts: {counts[place].item():g} found for class {place}, expected 0 or more rows")
 
 
 def is_soft(labels: Tensor) -> bool:

@@ -25,6 +25,7 @@ def topk_cross_entropy(
     p_k: PK | None = None,
     sample_p_k: PK | None = None,
     weight: Tensor | None = None,
+    class_counts: Tensor | None = None,
     **options: Unpack[LossKeywords],
 ) -> Tensor:
     """The top-k cross-entropy of a batch; see `TopKCrossEntropy` for `p_k`.
@@ -35,6 +36,7 @@ def topk_cross_entropy(
         p_k: (K,), or (C, K) with one distribution for each class of label; a constant, no gradient reaches it.
         sample_p_k: (B, K), one distribution for each row, in place of `p_k`; a constant too.
         weight: (C,) class weights, 0 or more; as in PyTorch `mean` divides by their sum over the labels.
+        class_counts: (C,) rows of training of each class, for `imbalanced_noised_topk`; None is equally many.
         **options: see `LossOptions`.
 
     Returns:
@@ -49,9 +51,9 @@ def topk_cross_entropy(
     chosen = loss_options(**options)
     check_logits(logits)
     if sample_p_k is None:
-        targets = Targets(labels, resolve_p_k(p_k, chosen, logits.device), None, weight)
+        targets = Targets(labels, resolve_p_k(p_k, chosen, logits.device), None, weight, class_counts)
     else:
-        targets = Targets(labels, None, as_sample_p_k(sample_p_k, logits.device), weight)
+        targets = Targets(labels, None, as_sample_p_k(sample_p_k, logits.device), weight, class_counts)
     return weighted_loss(logits, targets, chosen)
 
 
@@ -66,6 +68,7 @@ class TopKCrossEntropy(nn.Module):
             top-(i + 1). Non-negative, sum 1, K at most m and C; a constant, no gradient reaches it, and it keeps its
             precision when the module is cast. None is (1,) for method `softmax` and (.5, 0, 0, 0, .5) otherwise.
         weight: (C,) class weights; as in PyTorch `mean` divides by their sum over the labels.
+        class_counts: (C,) rows of training of each class, for `imbalanced_noised_topk`; None is equally many.
         **options: see `LossOptions`.
 
     Attributes:
@@ -79,6 +82,7 @@ class TopKCrossEntropy(nn.Module):
 
     p_k: Tensor
     weight: Tensor | None
+    class_counts: Tensor | None
 
     @named
     @with_options()
@@ -90,6 +94,7 @@ class TopKCrossEntropy(nn.Module):
         inverse_temperature: float | None = LossOptions.inverse_temperature,
         *,
         weight: Tensor | None = None,
+        class_counts: Tensor | None = None,
         **options: Unpack[KeywordOnly],
     ) -> None:
         super().__init__()
@@ -98,6 +103,7 @@ class TopKCrossEntropy(nn.Module):
             check_weights("weight", weight)
         self.register_buffer("p_k", resolve_p_k(p_k, self.options, torch.device("cpu")), persistent=False)
         self.register_buffer("weight", weight)
+        self.register_buffer("class_counts", class_counts, persistent=False)
 
     def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
         """Return the loss, a scalar or (B,)."""
@@ -106,10 +112,13 @@ class TopKCrossEntropy(nn.Module):
             self.p_k = self.p_k.to(logits.device)
         if self.weight is not None and self.weight.device != logits.device:
             self.weight = self.weight.to(logits.device)
+        if self.class_counts is not None and self.class_counts.device != logits.device:
+            self.class_counts = self.class_counts.to(logits.device)
         if sample_p_k is None:
-            targets = Targets(labels, self.p_k, None, self.weight)
+            targets = Targets(labels, self.p_k, None, self.weight, self.class_counts)
         else:
-            targets = Targets(labels, None, as_sample_p_k(sample_p_k, logits.device), self.weight)
+            p_k = as_sample_p_k(sample_p_k, logits.device)
+            targets = Targets(labels, None, p_k, self.weight, self.class_counts)
         return weighted_loss(logits, targets, self.options)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

@@ -9,6 +9,7 @@ from .candidates import losses_of_candidates
 from .memberships import label_log_memberships
 from .objective import row_loss
 from .objectives import objective_losses
+from .objectives.noised_topk import class_margins
 from .rank_weights import log_membership_weights
 from .relaxations import label_log_ranks
 from .targets import Targets
@@ -32,11 +33,15 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
         return -_log_softmax_over_classes(logits, labels, kept, inside)
     if p_k.ndim == 2 and targets.sample_p_k is None:
         p_k = p_k[labels.where(inside, 0)]
+    margins = None
+    if options.counts_classes:
+        counts = logits.new_ones(logits.shape[1]) if targets.class_counts is None else targets.class_counts
+        margins = class_margins(counts, options.max_margin)[labels.where(inside, 0)]
 
     def losses(scores: Tensor) -> Tensor:
         k = p_k.shape[-1]
         if METHOD_DEFAULTS[options.method].kind == OBJECTIVE:
-            return (objective_losses(scores, k, options) * p_k.to(scores)).sum(dim=-1)
+            return (objective_losses(scores, k, options, margins) * p_k.to(scores)).sum(dim=-1)
         if options.top1_mode == "sort":
             log_softmax = scores[:, 0]  # not read
         elif options.softmax_over == "candidates":

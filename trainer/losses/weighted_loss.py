@@ -7,8 +7,8 @@ from ..loss_options import LossOptions
 from .cached_options import changed
 from .kernels_or_torch import reduced_loss
 from .rank_weights import check_length
-from .reduction import LEFT_OUT, label_columns, mixed_losses, reduce_rows, row_weights
-from .targets import Targets, check_class_weight, check_labels
+from .reduction import LEFT_OUT, hardest_rows, label_columns, mixed_losses, reduce_rows, row_weights
+from .targets import Targets, check_class_counts, check_class_weight, check_labels
 
 
 def check_targets(
@@ -24,13 +24,17 @@ def check_targets(
         expected = f"({rows}, K), one row a sample" if per_sample else f"({num_classes}, K), one row a class"
         raise ValueError(f"{name} has shape {tuple(p_k.shape)}, expected {expected}")
     check_class_weight(weight_name, targets.weight, num_classes, device)
+    if targets.class_counts is not None:
+        if not options.counts_classes:
+            raise ValueError(f"class_counts: found, but method {options.method!r} does not read them; leave them out")
+        check_class_counts(targets.class_counts, num_classes, device)
 
 
 def weighted_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
     """Check logits (B, C) against their targets, and dispatch on the form of the labels; the loss, () or (B,)."""
     check_targets((len(logits), logits.shape[1]), logits.device, targets, options)
     labels, weight, smoothing = targets.labels, targets.weight, options.label_smoothing
-    if labels.ndim == 1 and smoothing == 0:
+    if labels.ndim == 1 and smoothing == 0 and not options.over_rows:
         return reduced_loss(logits, targets._replace(labels=labels.long()), options)
     by_label = changed(options, ignore_index=LEFT_OUT, reduction="none", label_smoothing=0.0, inplace=False)
 
@@ -43,7 +47,10 @@ def weighted_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Ten
         kept = row_weights(labels, None, options.ignore_index, logits.shape[1]) > 0
         scores = logits.to(total).where(kept.unsqueeze(1), 0.0)
         total = (1 - smoothing) * total + smoothing * _uniform_loss(scores, weight).where(kept, 0.0)
-    return reduce_rows(total, row_weights(labels, weight, options.ignore_index, logits.shape[1]), options.reduction)
+    counted = row_weights(labels, weight, options.ignore_index, logits.shape[1])
+    if options.over_rows:
+        total = total * hardest_rows(total.detach(), counted > 0, options.hardest_share)
+    return reduce_rows(total, counted, options.reduction)
 
 
 def _uniform_loss(scores: Tensor, weight: Tensor | None) -> Tensor:

@@ -106,7 +106,8 @@ def compare_on_test(chosen: Sequence[Setting], feature_set: FeatureSet) -> Sweep
 def _score(head: Trained, feature_set: FeatureSet, split: str, limit: int | None = None) -> tuple[SplitScores, Tensor]:
     features, labels = feature_set.arrays(split)
     step = 1 if limit is None else max(1, -(-len(labels) // limit))
-    return score(head.load(), head.config, features[::step], labels[::step])
+    counts = torch.bincount(feature_set.arrays("train")[1], minlength=len(feature_set.class_names))
+    return score(head.load(), head.config, features[::step], labels[::step], counts)
 
 
 def deviation(values: Sequence[float]) -> float | None:

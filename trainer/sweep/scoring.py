@@ -19,7 +19,9 @@ from ..scores import SplitScores
 from .sweep_record import PairedTest
 
 
-def score(head: Head, config: TrainConfig, features: Tensor, labels: Tensor) -> tuple[SplitScores, Tensor]:
+def score(
+    head: Head, config: TrainConfig, features: Tensor, labels: Tensor, class_counts: Tensor | None = None
+) -> tuple[SplitScores, Tensor]:
     """Score a head on rows.
 
     Args:
@@ -27,12 +29,13 @@ def score(head: Head, config: TrainConfig, features: Tensor, labels: Tensor) -> 
         config: Its settings.
         features: ``(N, D)``.
         labels: ``(N,)`` int64.
+        class_counts: ``(C,)`` rows of training of each class, for a loss that reads them.
 
     Returns:
         The scores, and the ranks ``(N,)`` of the labels, from 0.
     """
     device = torch.device(config.device)
-    bank = Bank(head, [config], device)
+    bank = Bank(head, [config], device, class_counts)
     rows = place(features, labels, device, None)
     ranks, losses = label_ranks_of(bank, dict(bank.head.named_parameters()), rows, Processes(device))
     scores = scores_of_ranks(ranks[0], float(losses[0]), selection_weights(config, head.num_classes), head.num_classes)

@@ -52,9 +52,19 @@ def assert_same(tensors, wanted, labels, rtol=1e-6, **options):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "average_topk"])
 def test_value_and_gradients(method, reduction):
     assert_same(inputs(), NAMES, labels(), method=method, reduction=reduction)
+
+
+def test_a_loss_that_chooses_among_all_rows_is_refused():
+    with pytest.raises(ValueError, match="method: 'average_topk' found, which chooses among all rows of a batch"):
+        together(*inputs().values(), labels(), method="average_topk")
+
+
+def test_class_counts():
+    counts = torch.arange(1, CLASSES + 1)
+    assert_same(inputs(), NAMES, labels(), method="imbalanced_noised_topk", class_counts=counts)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])

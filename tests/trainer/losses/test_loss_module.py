@@ -19,7 +19,7 @@ LOGITS = torch.randn(5, 12, generator=torch.Generator().manual_seed(0))
 LABELS = torch.tensor([0, 1, 2, 3, 11])
 
 # Their loss is 0 beyond it.
-WITH_A_MARGIN = ("topk_hinge", "calibrated_topk_hinge", "sparse_topk")
+WITH_A_MARGIN = ("topk_hinge", "calibrated_topk_hinge", "sparse_topk", "noised_topk", "imbalanced_noised_topk")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,13 +10,12 @@ derivative is that of the estimate.
 """
 
 import math
-from functools import lru_cache
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ...loss_options import LossOptions
+from ..noise import normal_draws
 from ..relaxations.masked import finite_count
 
 _LOWEST = -1e15  # whose square is a number in float32
@@ -31,22 +30,10 @@ def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tenso
     size = scores.shape[-1]
     every = torch.arange(1, k + 1, device=scores.device) >= finite_count(scores)[1]
     scaled = scores * options.beta(size)
-    noise = _noise(options.noise_seed, options.samples, size - 1, scores.device).to(scaled)
+    noise = normal_draws(options.noise_seed, options.samples, size - 1, scores.device).to(scaled)
     kept = min(k, size - 1)
     limits = (scaled[:, 1:].unsqueeze(1) + noise).topk(kept, dim=-1).values
     limits = torch.nn.functional.pad(limits, (0, k - kept))
     above = (scaled[:, :1].unsqueeze(-1) - limits).where(~every.unsqueeze(1), 0.0).clamp_min(_LOWEST)
     log_p = torch.special.log_ndtr(above).logsumexp(1) - math.log(options.samples)
     return log_p.where(~every, 0.0)
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _noise(seed: int, samples: int, size: int, device: torch.device) -> Tensor:
-    """Standard normal draws (samples, size); those for a smaller size are the first of them."""
-    return _drawn_once(seed, samples, size, device)
-
-
-@lru_cache
-def _drawn_once(seed: int, samples: int, size: int, device: torch.device) -> Tensor:
-    drawn = np.random.default_rng(seed).standard_normal((size, samples))
-    return torch.from_numpy(drawn).t().contiguous().to(device)

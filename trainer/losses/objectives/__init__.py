@@ -14,7 +14,7 @@ from ...loss_options import LossOptions
 _MODULES = {name: import_module(f".{module}", __package__) for name, module in modules_of(OBJECTIVE).items()}
 
 
-def objective_losses(scores: Tensor, k: int, options: LossOptions) -> Tensor:
+def objective_losses(scores: Tensor, k: int, options: LossOptions, margins: Tensor | None = None) -> Tensor:
     """The losses for k' = 1..k.
 
     Args:
@@ -22,9 +22,11 @@ def objective_losses(scores: Tensor, k: int, options: LossOptions) -> Tensor:
             class is masked; the label is not.
         k: number of ranks, 1..m.
         options: the method and its options.
+        margins: (B,) those of the labels' classes, for the method that reads them.
 
     Returns:
         (B, k) finite losses, in which a masked class is as if it were not there.
     """
-    found: Tensor = _MODULES[options.method].label_losses(scores, k, options)
+    own = () if margins is None else (margins,)
+    found: Tensor = _MODULES[options.method].label_losses(scores, k, options, *own)
     return found
