@@ -81,8 +81,8 @@ def test_what_a_loss_does_not_read(change, expected):
     [
         ("softsort_power", {"softsort"}),
         ("sinkhorn_iterations", {"sinkhorn", "optimal_transport"}),
-        ("samples", {"perturbed"}),
-        ("noise_seed", {"perturbed"}),
+        ("samples", {"perturbed", "noised_topk", "imbalanced_noised_topk"}),
+        ("noise_seed", {"perturbed", "noised_topk", "imbalanced_noised_topk"}),
         ("hinge", {"topk_hinge"}),
         ("comp_sum_q", {"comp_sum"}),
     ],

@@ -58,7 +58,7 @@ def forward(
         softmax runs over classes, its m candidates' gradient, and the bits of their columns.
     """
     rows, classes = logits.shape
-    labels, per_class, per_row, weight = targets
+    labels, per_class, per_row, weight = targets[:4]
     p_k = targets.over_k
     k = p_k.shape[-1]
     vector = _vector(logits)

@@ -25,7 +25,7 @@ def forward(logits: Tensor, targets: Targets, options: LossOptions, vector: int,
     logarithms of their shares of the gradient where a score meets them, (K,).
     """
     rows, classes = logits.shape
-    labels, per_class, per_row, weight = targets
+    labels, per_class, per_row, weight = targets[:4]
     p_k = targets.over_k
     k = p_k.shape[-1]
     tile = min(triton.next_power_of_2(classes), WIDEST)
