@@ -19,6 +19,7 @@ from headsmith.trainer.loss_methods import FUSED
 from headsmith.trainer.losses import METHODS, topk_cross_entropy
 
 from .linear_head import linear_rows
+from .loss_loop import LoopRow, loop_rows
 from .timing import Step, Timing, time_cpu, time_eager, time_graph
 
 L2_BYTES = 64 * 2**20
@@ -174,11 +175,22 @@ def environment(device: str) -> dict[str, str]:
     return found | {"device": f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads"}
 
 
+def _show_loop(rows: Iterator[LoopRow]) -> Iterator[LoopRow]:
+    print("loss(logits, labels).backward(), microseconds a step, and their ratio to F.cross_entropy\n")
+    print(f"| {'shape':20} | {'way':10} | {'loss':20} | {'us':>7} | ratio | graph breaks |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        numbers = f"{row.microseconds:7.0f} | {row.ratio:5.2f} | {row.graph_breaks:12}"
+        print(f"| {row.shape:20} | {row.way:10} | {row.loss:20} | {numbers} |", flush=True)
+        yield row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     parser.add_argument("--only", default="", help="measure only rows whose name has this text")
     parser.add_argument("--shapes", default="", help="measure only shapes whose name has this text")
+    parser.add_argument("--loop", action="store_true", help="measure the losses in a plain loop instead")
     parser.add_argument("--no-linear", action="store_true", help="leave the linear head out")
     parser.add_argument("--json", type=Path, help="write the rows to this file as well")
     arguments = parser.parse_args()
@@ -187,6 +199,11 @@ def main() -> None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     found = environment(device)
     print(", ".join(f"{key} {value}" for key, value in found.items()))
+    if arguments.loop:
+        loop = list(_show_loop(loop_rows(device, arguments.only, arguments.shapes)))
+        if arguments.json:
+            arguments.json.write_text(json.dumps([asdict(row) | found for row in loop], indent=1), encoding="utf-8")
+        return
     print("forward + backward of one step, microseconds (p20 / p50 / p80), peak memory of the step in MiB\n")
     print(f"| {'shape':34} | {'loss':38} | {'p20':>9} | {'p50':>9} | {'p80':>9} | {'peak MiB':>9} | launch |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

@@ -176,6 +176,8 @@ class LossOptions(LossSettings):
         False, "Let the gradient of the logits overwrite the logits, where the implementation can.", check=truth
     )
 
+    _text = ""  # no field
+
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
             check(name, getattr(self, name))
@@ -223,7 +225,11 @@ class LossOptions(LossSettings):
 
     def to_text(self) -> str:
         """All options as one text, in which operators of torch take them."""
-        return ",".join([_literal(getattr(self, name)) for name in _CHECKS])
+        return self._text or ",".join([_literal(getattr(self, name)) for name in _CHECKS])
+
+    def remember_text(self) -> None:
+        """Write the text once, so that a compiled graph need not be guarded by each option."""
+        object.__setattr__(self, "_text", self.to_text())
 
     @classmethod
     @lru_cache

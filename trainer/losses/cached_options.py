@@ -25,7 +25,9 @@ def changed(options: LossOptions, **changes: Any) -> LossOptions:
 
 @lru_cache(typed=True)
 def _built_once(**options: Any) -> LossOptions:
-    return LossOptions(**options)
+    built = LossOptions(**options)
+    built.remember_text()
+    return built
 
 
 def _changed(options: LossOptions, **changes: Any) -> LossOptions:

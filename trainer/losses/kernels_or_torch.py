@@ -2,11 +2,12 @@
 
 import importlib.util
 import os
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from ..loss_methods import FUSED, METHODS
+from ..loss_methods import METHOD_DEFAULTS, METHODS
 from ..loss_options import IMPLEMENTATIONS, LossOptions
 from ..option_checks import choice, number
 from .kernels.widths import MOST_CANDIDATES, of_all_classes
@@ -38,37 +39,42 @@ def implementation(impl: str, logits: Tensor, m: int = 1, method: str = "softmax
     """
     choice("impl", impl, IMPLEMENTATIONS)
     number("m", m, "a whole number of at least 1", lambda x: x >= 1, whole=True)
+    choice("method", method, METHODS)
     if not isinstance(logits, Tensor):
         raise TypeError(f"logits: found {type(logits).__name__}, expected a tensor")
-    if impl == "torch":
+    return _chosen(impl, logits.device.type, logits.dtype, logits.shape[1:].numel(), m, method)
+
+
+def _chosen(impl: str, device: str, dtype: torch.dtype, classes: int, m: int, method: str) -> str:
+    if impl == "torch" or (impl == "auto" and device != "cuda"):
         return "torch"
-    if impl == "auto" and logits.device.type != "cuda":
-        return "torch"
-    choice("method", method, METHODS)
-    obstacle = _obstacle(logits, m, method)
+    obstacle = _obstacle(device, dtype, classes, m, method)
     if impl == "triton" and obstacle:
         raise ValueError(f"impl: 'triton' found, but {obstacle}; expected impl='torch' or 'auto'")
     return "torch" if obstacle else "triton"
 
 
-def _obstacle(logits: Tensor, m: int, method: str) -> str:
+_chosen_once = cache(_chosen)
+
+
+def _obstacle(device: str, dtype: torch.dtype, classes: int, m: int, method: str) -> str:
     """Why the kernels cannot run, or nothing."""
-    if method not in FUSED:
+    if not METHOD_DEFAULTS[method].fused:
         return f"method {method!r} has no kernel"
     if not _HAS_TRITON:
         return "triton is not installed"
     if torch.version.hip is not None:
         return "this torch is built for AMD, and the kernels for NVIDIA"
-    if logits.device.type != "cuda" and not _INTERPRETED:
-        return f"logits are on {logits.device.type}, and the kernels run on cuda"
-    if logits.dtype not in _KERNEL_DTYPES:
-        return f"logits are {logits.dtype}, and the kernels take bfloat16, float16 and float32"
-    if of_all_classes(method, m, logits.shape[1]):
+    if device != "cuda" and not _INTERPRETED:
+        return f"logits are on {device}, and the kernels run on cuda"
+    if dtype not in _KERNEL_DTYPES:
+        return f"logits are {dtype}, and the kernels take bfloat16, float16 and float32"
+    if of_all_classes(method, m, classes):
         return ""
     if m > MOST_CANDIDATES:
         return f"there are {m} candidates, and the kernels keep at most {MOST_CANDIDATES} in registers"
-    if logits.element_size() == 2 and logits.shape[1] > 65536:
-        return f"there are {logits.shape[1]} classes, and 16-bit logits pack with at most 65536"
+    if dtype.itemsize == 2 and classes > 65536:
+        return f"there are {classes} classes, and 16-bit logits pack with at most 65536"
     return ""
 
 
@@ -76,7 +82,8 @@ def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
     """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits."""
     labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
     m = options.candidates(classes) if options.relaxed else 1
-    if implementation(options.impl, logits, m, options.method) == "triton":
+    chosen = _chosen if torch.compiler.is_compiling() else _chosen_once
+    if chosen(options.impl, logits.device.type, logits.dtype, classes, m, options.method) == "triton":
         from .kernels.fused_loss import fused_loss
 
         return fused_loss(logits, targets, options)

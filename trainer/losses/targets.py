@@ -26,11 +26,6 @@ class Targets(NamedTuple):
     weight: Tensor | None = None
     class_counts: Tensor | None = None
 
-    @property
-    def over_k(self) -> Tensor:
-        """The distribution over k, `p_k` or `sample_p_k`."""
-        return cast(Tensor, self.p_k if self.sample_p_k is None else self.sample_p_k)
-
     def with_labels(self, labels: Tensor, times: int = 1) -> "Targets":
         """The same for single labels (B * times,) of rows that are each repeated so often, without class weights."""
         sample_p_k = self.sample_p_k
@@ -42,6 +37,11 @@ class Targets(NamedTuple):
         """Those of the rows from `start` up to `stop`."""
         own = self.sample_p_k if self.sample_p_k is None or self.sample_p_k.ndim == 1 else self.sample_p_k[start:stop]
         return self._replace(labels=self.labels[start:stop], sample_p_k=own)
+
+
+def over_k(targets: Targets) -> Tensor:
+    """The distribution over k, `p_k` or `sample_p_k`; a function because torch 2.10 compiles no property of a tuple."""
+    return cast(Tensor, targets.p_k if targets.sample_p_k is None else targets.sample_p_k)
 
 
 def check_dense(name: str, tensor: Tensor) -> None:

@@ -12,7 +12,7 @@ from .objectives import objective_losses
 from .objectives.noised_topk import class_margins
 from .rank_weights import log_membership_weights
 from .relaxations import label_log_ranks
-from .targets import Targets
+from .targets import Targets, over_k
 
 
 def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
@@ -26,7 +26,7 @@ def torch_losses(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
     Returns:
         (B,) float32 (float64 for float64 logits); NaN where the label is out of range or a logit is NaN.
     """
-    labels, p_k = targets.labels, targets.over_k
+    labels, p_k = targets.labels, over_k(targets)
     kept = labels != options.ignore_index
     inside = (labels >= 0) & (labels < logits.shape[1])
     if not options.relaxed:

@@ -106,3 +106,36 @@ def test_linear_head(reduction):
         torch.autograd.grad(ours, inputs), torch.autograd.grad(expected, inputs), strict=True
     ):
         torch.testing.assert_close(ours_by, expected_by, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("softmax_over", ["candidates", "classes"])
+def test_in_a_loop_of_batches_of_all_kinds(softmax_over):
+    """Shapes, types and upstream gradients in turn, each batch more than once."""
+    loss_of = TopKCrossEntropy(P_K, m=6, impl="triton", softmax_over=softmax_over)
+    for shape, dtype in [((3, 13), torch.float32), ((5, 16), torch.float32), ((3, 13), torch.bfloat16)] * 2:
+        logits, labels = batch(shape, dtype)
+        expected_loss, expected = step(logits, labels, "torch", p_k=P_K, m=6, softmax_over=softmax_over)
+        logits.requires_grad_()
+        loss = loss_of(logits, labels)
+        torch.testing.assert_close(loss.detach(), expected_loss)
+        (loss * 3).backward(retain_graph=True)
+        torch.testing.assert_close(logits.grad, 3 * expected, rtol=1e-2, atol=1e-5)
+        (loss + loss_of(logits, labels)).backward()
+        torch.testing.assert_close(logits.grad, 5 * expected, rtol=3e-2, atol=1e-5)
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            loss.backward()
+
+
+def test_targets_of_any_strides():
+    logits, labels = batch((4, 13))
+    shares = torch.tensor(P_K)
+    ways = {
+        "labels": {"p_k": P_K},
+        "p_k": {"p_k": shares.repeat_interleave(2)[::2]},
+        "sample_p_k": {"sample_p_k": shares.expand(4, 4)},
+        "weight": {"p_k": P_K, "weight": torch.linspace(1, 2, 26)[::2]},
+    }
+    for options in ways.values():
+        strided = torch.stack([labels, labels.flip(0)], dim=1)[:, 0]
+        ours, expected = (step(logits, strided, impl, m=6, **options) for impl in ("triton", "torch"))
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)

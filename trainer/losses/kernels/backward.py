@@ -7,12 +7,13 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def backward_kernel(
     output_ptr,
     logits_ptr,
     upstream_ptr,
     saved_ptr,
+    rows,
     row_stride,
     output_stride,
     upstream_stride,
@@ -35,7 +36,6 @@ def backward_kernel(
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, M)
-    rows = tl.num_programs(0)
     saved = saved_ptr + rows + 1 + row * (2 + 2 * m)
     values = tl.load(saved + 2 + lane, mask=lane < m, other=0.0)
     at = tl.load(saved + 2 + m + lane, mask=lane < m, other=0.0).to(tl.int32, bitcast=True)

@@ -46,11 +46,11 @@ def candidates_kept(options: LossOptions, classes: int) -> int:
     return options.candidates(classes) if options.relaxed else 1
 
 
-def saved_size(rows: int, classes: int, k: int, options: LossOptions) -> int:
-    """How many numbers the forward leaves for the backward."""
+def numbers_kept(options: LossOptions, classes: int, k: int) -> int:
+    """How many numbers the forward leaves of a row for the backward; one more stands for all rows."""
     if row_is_whole(options, classes):
-        return 1 + rows * (1 + saved_numbers(k))
-    return 1 + rows * (3 + 2 * candidates_kept(options, classes))
+        return 1 + saved_numbers(k)
+    return 3 + 2 * candidates_kept(options, classes)
 
 
 @cache

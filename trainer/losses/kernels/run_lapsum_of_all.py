@@ -4,7 +4,7 @@ import triton
 from torch import Tensor
 
 from ...loss_options import LossOptions
-from ..targets import Targets
+from ..targets import Targets, over_k
 from .lapsum_of_all import backward_of_all_kernel, forward_of_all_kernel
 
 LANES = 32  # scores of a thread: registers hold them and what a pass over them makes
@@ -26,7 +26,7 @@ def forward(logits: Tensor, targets: Targets, options: LossOptions, vector: int,
     """
     rows, classes = logits.shape
     labels, per_class, per_row, weight = targets[:4]
-    p_k = targets.over_k
+    p_k = over_k(targets)
     k = p_k.shape[-1]
     tile = min(triton.next_power_of_2(classes), WIDEST)
     forward_of_all_kernel[(rows,)](
