@@ -25,6 +25,7 @@ OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
 # small sets of several origins (docs/training.md).
 EPOCHS, STEPS = 100, 3000
 PATIENCE, PATIENCE_STEPS = 10, 300
+AUTO = "auto"
 SELECTIONS = ("p_k", "top1", "top5")
 # The settings in which heads of one bank may differ.
 LOSS_SETTINGS = tuple(field.name for field in fields(LossSettings))
@@ -70,8 +71,9 @@ class _Loss:
 
     loss: str = setting(
         "softmax",
-        "softmax is cross-entropy; the others optimise top-k accuracy.",
-        values=METHODS,
+        "softmax is cross-entropy; the others optimise top-k accuracy. auto, of `train` alone, takes the best of a "
+        "short sweep.",
+        values=(*METHODS, AUTO),
     )
     p_k: tuple[float, ...] | None = setting(
         None,
@@ -182,6 +184,8 @@ class TrainConfig(LossSettings, _Loss):
             if isinstance(word, str) and not isinstance(own, str) and name != "select":
                 raise InputError(f"{name}: {shown(own)} found, expected a word such as {word}", keyword=name)
         check_choices(self)
+        if self.loss == AUTO:
+            raise InputError("--loss: auto found, which `train` alone takes; expected one loss", keyword="loss")
         if self.p_k is not None:
             self._weights("p_k")
         if self.select not in SELECTIONS:

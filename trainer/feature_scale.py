@@ -30,6 +30,15 @@ def rate_factor(size: float) -> float:
     return min(max(SMALL / size, 1.0), _MOST) * first_weights(size)
 
 
+def for_size(size: float, learning_rate: float, weight_decay: float) -> tuple[float, float]:
+    """The rate and the decoupled decay that do with features of a `column_size` what these do where it is 1.
+
+    A linear head on features x / size is one with the weights w / size on x: Adam then moves w by the rate over the
+    size, and decay takes the rate times the decay of them.
+    """
+    return float(f"{learning_rate / size:.3g}"), float(f"{weight_decay * size:.3g}")
+
+
 def first_weights(size: float) -> float:
     """What the small random weights of a linear head are multiplied by, for scores of the usual size."""
     return min(LARGE / size, 1.0)

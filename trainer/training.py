@@ -3,36 +3,28 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
-
 from ..core.arguments import typed
 from ..core.distributed import Processes
-from ..core.environment import describe_device, versions
 from ..core.errors import InputError, keeping
-from ..core.files import check_free, new_folder, only_writer, sha256_file
-from ..models.heads import save_head
-from .config import TrainConfig
-from .criterion import criterion, resolve
+from ..core.files import check_free, only_writer
+from .auto_loss import refuse_beside_auto, train_auto
+from .config import AUTO, TrainConfig
+from .criterion import resolve
 from .features.feature_set import FeatureSet
-from .fitting import METRICS, Fitted, fit_heads
+from .fitting import METRICS, fit_heads
 from .fitting.checkpoint import CHECKPOINT
 from .initialization import initialized_head
 from .presets import load_preset
-from .run import CONFIG, HEAD, Run
-from .run_record import RECORD, FeaturesRecord, RunRecord, RunResults, write_run_record
-from .run_warnings import divergence, run_warnings
+from .run import Run
+from .run_record import RECORD
+from .run_writer import DivergedError, check_finite, write_run
 from .settings_file import read_from, read_settings
 from .tensorboard import epoch_log
 from .unused_settings import refuse_unused
-
-
-class DivergedError(InputError):
-    """A loss that was never finite."""
 
 
 @typed
@@ -51,7 +43,8 @@ def train(
 
     After every epoch the validation split is scored, and the best epoch is kept (see `TrainConfig.select`), the lower
     validation loss deciding between equals. The test split is scored once, with that head. An unfinished run is kept
-    in ``OUT.partial``; the same call goes on from there. Started by ``torchrun``, all processes work on one head.
+    in ``OUT.partial``; the same call goes on from there. The loss ``auto`` is the best of a short sweep, which is
+    kept in ``OUT.sweep``. Started by ``torchrun``, all processes work on one head.
 
     Args:
         features: A feature set, or its folder.
@@ -74,6 +67,10 @@ def train(
         raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     read = {} if config is None else read_settings(config, TrainConfig)
+    asked = {**read, **settings}
+    if asked.pop("loss", None) == AUTO:
+        refuse_beside_auto(gpu_memory=gpu_memory, tensorboard=tensorboard)
+        return train_auto(feature_set, Path(out), preset, asked, overwrite=overwrite)
     with read_from(config, read.keys() - settings.keys()):
         published = _published(preset, {**read, **settings})
         with read_from(f"--preset {preset}", published.keys() - read.keys() - settings.keys()):
@@ -100,7 +97,7 @@ def train(
             processes=processes,
             overwrite=overwrite,
         )
-        _check_finite(fitted)
+        check_finite(fitted)
         write = partial(write_run, out, feature_set, fitted, folder / METRICS)
         processes.broadcast(f"write {out}", lambda: write(processes=processes.count, overwrite=overwrite))
     return Run.load(out)
@@ -161,68 +158,3 @@ def _kept(folder: Path) -> str:
     if not (folder / CHECKPOINT).is_file():
         return ""
     return f"{folder} keeps the epochs up to its last checkpoint; the same command goes on from there"
-
-
-def write_run(
-    out: str | Path,
-    feature_set: FeatureSet,
-    fitted: Fitted,
-    metrics: Path,
-    *,
-    processes: int = 1,
-    overwrite: bool = False,
-) -> None:
-    """Write the folder of a finished run.
-
-    Args:
-        out: The folder.
-        feature_set: What the head was fitted to.
-        fitted: The head.
-        metrics: The file with the rows of every epoch.
-        processes: How many fitted it.
-        overwrite: Replace an existing run folder.
-
-    Raises:
-        DivergedError: The head never had a finite loss.
-        InputError: ``out`` exists.
-    """
-    _check_finite(fitted)
-    with new_folder(out, replace=RECORD if overwrite else None) as folder:
-        shutil.copyfile(metrics, folder / METRICS)
-        fitted.config.save(folder / CONFIG)
-        save_head(fitted.head, folder / HEAD)
-        write_run_record(folder / RECORD, _record(feature_set, fitted, processes, folder))
-
-
-def _check_finite(fitted: Fitted) -> None:
-    if fitted.best is None:
-        raise DivergedError(
-            f"training {fitted.config.loss}: {divergence(fitted.history[-1])}; lower --learning-rate "
-            f"(now {fitted.config.step_size:g})"
-        )
-
-
-def _record(feature_set: FeatureSet, fitted: Fitted, processes: int, folder: Path) -> RunRecord:
-    config, manifest = fitted.config, feature_set.manifest
-    return RunRecord(
-        class_names=feature_set.class_names,
-        loss=criterion(config).options.recorded() | {"p_k": list(config.p_k or ())},
-        initialization=fitted.initialization,
-        backbone=manifest.backbone,
-        features=FeaturesRecord(
-            path=str(feature_set.path),
-            fingerprint=feature_set.fingerprint,
-            source=manifest.source,
-            dtype=manifest.dtype,
-            placement=fitted.placement,
-        ),
-        results=RunResults(fitted.kept.epoch, round(fitted.seconds, 3), fitted.val, fitted.test),
-        warnings=run_warnings(fitted, feature_set),
-        device=describe_device(torch.device(fitted.device)),
-        processes=processes,
-        seed=config.seed,
-        versions=versions(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        head_sha256=sha256_file(folder / HEAD),
-        config_sha256=sha256_file(folder / CONFIG),
-    )

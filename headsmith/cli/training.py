@@ -47,6 +47,14 @@ def train(
     end_with(made.worthless)
 
 
+def _show_preset(name: str | None) -> None:
+    if name is not None:
+        from ..trainer.presets import preset_text
+
+        typer.echo(preset_text(name), nl=False)
+        raise typer.Exit
+
+
 @app.command()
 def sweep(
     features: Annotated[Path, typer.Argument(help="Feature set with a validation split.")],
@@ -57,7 +65,13 @@ def sweep(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Published settings under those of --config, or alone the grid of their tables."),
+        typer.Option(
+            help="quick, default, thorough, or published settings: the grid to train, or what is under --config.",
+            show_default="default, without --config",
+        ),
+    ] = None,
+    show_preset: Annotated[
+        str | None, typer.Option(help="Print the file of a preset, and end.", callback=_show_preset, is_eager=True)
     ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.", show_default="the file's, else auto")] = None,
     overwrite: Overwrite = False,

@@ -1,5 +1,5 @@
-"""Settings that others published, by name."""
+"""Settings by name: published ones, and what a sweep without a file tries."""
 
-from .presets import Preset, load_preset, preset, preset_names
+from .presets import Preset, load_preset, preset, preset_names, preset_text
 
-__all__ = ["Preset", "load_preset", "preset", "preset_names"]
+__all__ = ["Preset", "load_preset", "preset", "preset_names", "preset_text"]

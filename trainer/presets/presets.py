@@ -1,6 +1,6 @@
-"""Published settings: YAML files beside this module, one a preset."""
+"""Settings by name, published ones and our own: YAML files beside this module, one a preset."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings that somebody published.
+    """Settings that somebody published, or that were found to be good.
 
     Attributes:
         name: Such as ``paper/imagenet1k``.
@@ -24,6 +24,9 @@ class Preset:
         settings: What all its losses share, by the fields of `TrainConfig`.
         losses: By loss, what is that loss's own.
         grids: What a sweep trains that names no loss, as in a sweep file.
+        rungs: Epochs of the rungs of that sweep, see `headsmith.sweep`; one rung, to the end, where there are none.
+        final_seeds: Those of that sweep.
+        unit_features: Whether rates are for features whose root mean square is 1, and follow the size of others.
     """
 
     name: str
@@ -32,6 +35,9 @@ class Preset:
     settings: dict[str, Any]
     losses: dict[str, dict[str, Any]]
     grids: list[dict[str, Any]]
+    rungs: list[int] = field(default_factory=list)
+    final_seeds: list[int] = field(default_factory=list)
+    unit_features: bool = False
 
     def settings_of(self, loss: str) -> dict[str, Any]:
         """The settings of one loss, by the fields of `TrainConfig`.
@@ -63,6 +69,18 @@ def preset(name: str, loss: str) -> dict[str, Any]:
     return load_preset(name).settings_of(loss)
 
 
+def preset_text(name: str) -> str:
+    """The file of a preset.
+
+    Raises:
+        InputError: No such preset.
+    """
+    known = preset_names()
+    if name not in known:
+        raise InputError(f"--preset: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
+    return (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+
+
 def preset_names() -> list[str]:
     """The names of all presets."""
     return sorted(str(path.relative_to(_FOLDER).with_suffix("").as_posix()) for path in _FOLDER.rglob("*.yaml"))
@@ -75,8 +93,5 @@ def load_preset(name: str) -> Preset:
     Raises:
         InputError: No such preset.
     """
-    known = preset_names()
-    if name not in known:
-        raise InputError(f"--preset: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
-    values = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    values = yaml.safe_load(preset_text(name))
     return Preset(name=name, **values)

@@ -23,6 +23,7 @@ from .grid_values import HINTS, MOST_HEADS, values_of
 COMMON = ("select", "device")
 SELECT = "top1"
 BASELINE = "softmax"
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,16 @@ class SweepPlan:
         final_seeds: Seeds with which the setting that is chosen of every group is trained too.
         preset: The published settings that it builds on.
         where: The file, or the preset where there is none, for messages.
+        rungs: Epochs of the rungs; none where every setting is trained to its end.
+        unit_features: Whether the preset's rates follow the size of the features: nobody gave others.
     """
 
     trials: list[Trial]
     final_seeds: list[int]
     preset: Preset | None
     where: str
+    rungs: list[int]
+    unit_features: bool
 
     def source_of(self, setting: str | None, config: TrainConfig) -> str:
         """What says a setting of a head, for messages: the preset whose value it is, or else `where`."""
@@ -65,7 +70,8 @@ class SweepPlan:
     def request(self, fingerprint: str) -> str:
         """SHA-256 of what decides the sweep's result, on features with this fingerprint."""
         trials = [{"group": trial.group, "config": spelt_out(trial.config)} for trial in self.trials]
-        return sha256_json({"features": fingerprint, "trials": trials, "final_seeds": self.final_seeds})
+        asked = {"features": fingerprint, "trials": trials, "final_seeds": self.final_seeds, "rungs": self.rungs}
+        return sha256_json(asked)
 
 
 def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None, device: str | None) -> SweepPlan:
@@ -74,7 +80,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     Args:
         config: The file, or what it would hold: settings, each a value or a list of values; ``preset``; and ``grids``,
             a list of such settings, each with an optional ``name``, to which the settings beside it are common; and
-            ``final_seeds``.
+            ``final_seeds``. Without it and ``preset`` the preset ``default`` is trained.
             Where it has neither ``loss`` nor ``grids``, the preset's grids are taken.
         preset: Name of a preset, in place of the file's.
         device: In place of the file's.
@@ -84,7 +90,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
             selected differently, or a preset that does not know a loss.
     """
     if config is None and preset is None:
-        raise InputError("--config: not given; expected a sweep file, or --preset, whose grid is trained without one")
+        preset = DEFAULT
     where = f"--preset {preset}" if config is None else str(config) if isinstance(config, str | Path) else "config"
     given = dict(_read(config) if isinstance(config, str | Path) else config or {})
     name = given.pop("preset", None) if preset is None else preset
@@ -94,7 +100,12 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     with read_from(where, ("preset",) if preset is None else ()):
         chosen = None if name is None else load_preset(name)
     final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
+    rungs: list[int] = []
+    own_rates = not {"learning_rate", "weight_decay", "head", "optimizer"} & set(given)
+    unit_features = chosen is not None and chosen.unit_features and own_rates
     if chosen is not None and not {"loss", "grids"} & set(given):
+        final_seeds = final_seeds or chosen.final_seeds
+        rungs = [] if {"epochs", "patience"} & set(given) else chosen.rungs
         given["grids"] = [{key: grid[key] for key in grid if key not in given} for grid in chosen.grids]
     if not given:
         raise InputError(
@@ -107,7 +118,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     _check_names(grids, where)
     trials = [trial for grid in grids for trial in _trials(grid, chosen, where)]
     _check_common(trials, where)
-    return SweepPlan(list(dict.fromkeys(trials)), final_seeds, chosen, where)
+    return SweepPlan(list(dict.fromkeys(trials)), final_seeds, chosen, where, rungs, unit_features)
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
@@ -182,7 +193,8 @@ def _trials(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Tri
     name = grid.pop("name", None)
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
-    axes.setdefault("select", [SELECT])
+    if preset is None or "select" not in preset.settings:
+        axes.setdefault("select", [SELECT])
     settings = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     return [_trial(name, one, preset, where) for one in settings]
 

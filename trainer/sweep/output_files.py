@@ -13,7 +13,7 @@ from ...core.files import sha256_file
 from ...core.records import to_json
 from ..features.feature_set import FeatureSet
 from ..fitting import METRICS
-from ..training import write_run
+from ..run_writer import write_run
 from .bank_grouping import Trained
 from .comparison import SweepComparison
 from .grid import SweepPlan

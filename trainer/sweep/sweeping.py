@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import torch.distributed
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_free, new_folder, read_json
+from ..config import TrainConfig
 from ..criterion import resolve
+from ..feature_scale import column_size, for_size
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
 from ..initialization import initialized_head
@@ -25,6 +27,11 @@ from .output_files import write_best, write_sweep
 from .result import Sweep
 from .sweep_record import RECORD
 from .unfinished import Partial, is_finished, open_partial, partial_of, read_bank, write_bank
+
+# Of the settings of a rung, one in so many goes on to the next.
+HALVING = 3
+# Of an epoch of a rung; a small split takes as many epochs as make so many.
+LEAST_STEPS = 40
 
 
 @typed
@@ -39,7 +46,9 @@ def sweep(
 ) -> Sweep:
     """Train a grid of heads, many at once, and keep the best on validation.
 
-    Heads that may share a pass over the data are trained side by side. Validation chooses: of every group (a named
+    Heads that may share a pass over the data are trained side by side. A preset of our own climbs rungs (successive
+    halving, Jamieson, Talwalkar 2016): all settings are trained for a few epochs, and the better third of them, the
+    best of every group always among them, anew for more. Validation chooses: of every group (a named
     grid, or a loss) the setting with the best mean over its seeds, and among them the winner. Only then are the chosen
     heads, and no others, scored on the test split. Finished banks wait in ``OUT.partial``; after an interruption,
     whatever it was, the same call goes on where it stopped.
@@ -50,7 +59,8 @@ def sweep(
         config: A YAML file, or what it would hold: fields of `TrainConfig`, each a value or a list of values, of which
             all combinations are trained; optionally ``preset``; ``grids``, a list of such grids with names; and
             ``final_seeds``, with which the chosen settings are trained once more.
-        preset: Published settings (see `headsmith.trainer.presets`) under those of ``config``, or their own grid.
+        preset: Settings by name (see `headsmith.trainer.presets`) under those of ``config``, or their own grid:
+            ``default`` where there is no ``config``, ``quick``, ``thorough``, or published ones.
         device: ``auto``, ``cpu`` or ``cuda``, in place of the file's.
         overwrite: Replace a sweep at ``out``.
 
@@ -74,7 +84,7 @@ def sweep(
         return Sweep.load(out)
     check_free(Path(out), replace=replace_one)
     with open_partial(Path(out), feature_set.fingerprint) as partial:
-        heads = _train(trials, feature_set, partial, plan.where)
+        heads = _climb(trials, plan.rungs, feature_set, partial, plan.where)
         chosen = chosen_of(settings_of(heads))
         again, first = repeats(chosen, plan.final_seeds), 1 + max(head.bank for head in heads)
         heads += _train(again, feature_set, partial, plan.where, first)
@@ -104,13 +114,48 @@ def _resolved(plan: SweepPlan, feature_set: FeatureSet) -> list[Trial]:
             )
     classes, features = len(feature_set.class_names), feature_set.arrays("train")[0]
     trials = []
+    size = column_size(features)
     for one in plan.trials:
         try:
-            trials.append(replace(one, config=resolve(one.config, classes, features)))
+            trials.append(replace(one, config=resolve(_suited(one.config, plan, classes, size), classes, features)))
         except InputError as error:
             raise InputError(f"{plan.source_of(error.keyword, one.config)}: {error}") from None
     check_criterion(trials, plan.where)
     return list(dict.fromkeys(trials))
+
+
+def _suited(config: TrainConfig, plan: SweepPlan, classes: int, size: float) -> TrainConfig:
+    """A preset's settings for so many classes, and for features of this size."""
+    if plan.unit_features and config.learning_rate is not None:
+        rate, decay = for_size(size, config.learning_rate, config.weight_decay)
+        config = replace(config, learning_rate=rate, weight_decay=decay)
+    if plan.preset is not None and plan.preset.unit_features:
+        if config.p_k is not None and len(config.p_k) >= classes:
+            config = replace(config, p_k=None)  # the default for so few classes
+        if isinstance(config.select, tuple) and len(config.select) >= classes:
+            config = replace(config, select="top1")
+    return config
+
+
+def _climb(
+    trials: list[Trial], rungs: Sequence[int], feature_set: FeatureSet, partial: Partial, where: str
+) -> list[Trained]:
+    """Train every setting, or by rungs of so many epochs each."""
+    if not rungs:
+        return _train(trials, feature_set, partial, where)
+    heads: list[Trained] = []
+    steps = -(-len(feature_set.arrays("train")[1]) // trials[0].config.batch_size)
+    longer = max(-(-LEAST_STEPS // steps), 1)
+    for epochs in [longer * epochs for epochs in rungs]:
+        rung = [replace(one, config=replace(one.config, epochs=epochs, patience=epochs)) for one in trials]
+        first = 1 + max((head.bank for head in heads), default=-1)
+        heads += (found := _train(rung, feature_set, partial, where, first))
+        settings = settings_of(found)
+        best = {id(setting) for setting in chosen_of(settings)}
+        kept = -(-len(settings) // HALVING)
+        going = [one for place, one in enumerate(settings) if one.usable and (place < kept or id(one) in best)]
+        trials = [head.trial for setting in going for head in setting.heads]
+    return heads
 
 
 def _train(trials: list[Trial], feature_set: FeatureSet, partial: Partial, where: str, first: int = 0) -> list[Trained]:

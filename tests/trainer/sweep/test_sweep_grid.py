@@ -233,8 +233,7 @@ def test_files_that_are_wrong(tmp_path, text, message):
 
 
 def test_neither_a_file_nor_a_preset():
-    with pytest.raises(InputError, match="config: not given; expected a sweep file, or `preset`"):
-        trials_of(None)
+    assert trials_of(None) == trials_of(None, preset="default")
 
 
 def test_a_file_that_is_not_there(tmp_path):

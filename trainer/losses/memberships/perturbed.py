@@ -35,5 +35,5 @@ def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tenso
     limits = (scaled[:, 1:].unsqueeze(1) + noise).topk(kept, dim=-1).values
     limits = torch.nn.functional.pad(limits, (0, k - kept))
     above = (scaled[:, :1].unsqueeze(-1) - limits).where(~every.unsqueeze(1), 0.0).clamp_min(_LOWEST)
-    log_p = torch.special.log_ndtr(above).logsumexp(1) - math.log(options.samples)
+    log_p: Tensor = torch.special.log_ndtr(above).logsumexp(1) - math.log(options.samples)
     return log_p.where(~every, 0.0)

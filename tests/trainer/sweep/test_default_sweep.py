@@ -1,0 +1,73 @@
+"""A sweep without a file, and the loss that `train` chooses by one."""
+
+import pytest
+import yaml
+
+from headsmith import HeadClassifier, InputError, sweep, train
+from headsmith.trainer import Run, TrainConfig
+from headsmith.trainer.feature_scale import for_size
+from headsmith.trainer.presets import load_preset, preset_text
+from headsmith.trainer.sweep import sweeping
+from headsmith.trainer.sweep.grid import read_plan
+
+OWN = ["quick", "default", "thorough"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_plan_of_a_preset(name):
+    plan = read_plan(None, None if name == "default" else name, "cpu")
+    groups = {trial.group for trial in plan.trials}
+    assert "softmax" in groups
+    assert {"lapsum", "dftopk"} <= groups
+    assert plan.rungs == load_preset(name).rungs
+    assert {trial.config.select for trial in plan.trials} == {(0.5, 0, 0, 0, 0.5)}
+    assert yaml.safe_load(preset_text(name))["rungs"] == plan.rungs
+
+
+def test_rates_of_the_user_stand():
+    plan = read_plan({"preset": "quick", "learning_rate": 0.5}, None, "cpu")
+    assert not plan.unit_features
+    assert {trial.config.learning_rate for trial in plan.trials} == {0.5}
+
+
+def test_epochs_of_the_user_end_the_rungs():
+    plan = read_plan({"preset": "quick", "epochs": 3}, None, "cpu")
+    assert plan.rungs == []
+    assert {trial.config.epochs for trial in plan.trials} == {3}
+
+
+def test_rates_follow_the_size_of_features():
+    assert for_size(1.0, 3e-3, 0.1) == (3e-3, 0.1)
+    assert for_size(0.5, 3e-3, 0.1) == (6e-3, 0.05)
+
+
+def test_every_rung_keeps_a_third_and_the_best_of_every_group(tiny_run: Run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "LEAST_STEPS", 1)
+    found = sweep(tiny_run.record.features.path, out=tmp_path / "sweep", preset="quick", device="cpu")
+    by_epochs: dict[int, list[str]] = {}
+    for row in found.settings:
+        by_epochs.setdefault(row.settings["epochs"], []).append(row.group)
+    first, last = load_preset("quick").rungs
+    assert len(by_epochs[first]) == 4 + 4 + 2
+    assert 4 <= len(by_epochs[last]) <= 4 + 2
+    assert set(by_epochs[last]) == {"softmax", "lapsum", "dftopk"}
+
+
+def test_auto_is_the_winner_of_the_quick_sweep(tiny_run: Run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "LEAST_STEPS", 1)
+    run = train(tiny_run.record.features.path, out=tmp_path / "run", loss="auto", device="cpu", seed=3)
+    winner = Run.load(tmp_path / "run.sweep" / "best")
+    assert run.config == winner.config
+    assert run.config.seed == 3
+    assert run.record.head_sha256 == winner.record.head_sha256
+    with pytest.raises(InputError, match="exists"):
+        train(tiny_run.record.features.path, out=tmp_path / "run", loss="auto", device="cpu")
+
+
+def test_auto_is_refused_where_one_head_is_trained(tiny_run: Run, tmp_path):
+    with pytest.raises(InputError, match="auto found, which `train` alone takes"):
+        TrainConfig(loss="auto")
+    with pytest.raises(InputError, match="auto found"):
+        HeadClassifier(loss="auto").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError, match="tensorboard: .* found, but .*auto"):
+        train(tiny_run.record.features.path, out=tmp_path / "run", loss="auto", tensorboard=tmp_path / "board")
