@@ -16,9 +16,10 @@ from timm.data.config import resolve_data_config
 from timm.data.imagenet_info import infer_imagenet_subset
 from torch import Tensor, nn
 
-from ..core.errors import InputError, near
+from ..core.errors import InputError
 from ..core.hub import hub_access
 from ..core.torch_file import PicklesError, load_tensors
+from .backbones.libraries import check_name
 from .class_names import ClassNames, imagenet_names, torchvision_names
 from .preprocessing import Preprocessing
 
@@ -93,9 +94,7 @@ def _same_order(state: dict[str, Tensor], target: dict[str, Tensor]) -> dict[str
 
 
 def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
-    known = timm.list_models()
-    if name.partition(".")[0] not in known:
-        raise InputError(f"--backbone timm:{name}: no such model in timm {timm.__version__}{near(name, known)}")
+    check_name(f"timm:{name}", f"--backbone timm:{name}")
     config = timm.get_pretrained_cfg(name)
     sized: dict[str, Any] = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
     local = {} if checkpoint is None else {"state_dict": read_state_dict(checkpoint), "custom_load": False}
@@ -135,16 +134,9 @@ def _timm_features(network: Any, images: Tensor) -> Tensor:
 
 
 def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, whole: bool) -> Source:
+    check_name(f"torchvision:{name}", f"--backbone torchvision:{name}")
     name, _, tag = name.partition("/")
-    known = torchvision.models.list_models(module=torchvision.models)
-    if name not in known:
-        raise InputError(f"--backbone torchvision:{name}: no such classifier{near(name, known)}")
-    choices = torchvision.models.get_model_weights(name)
-    if tag and tag not in choices.__members__:
-        raise InputError(
-            f"--backbone torchvision:{name}/{tag}: no such weights; expected one of {', '.join(choices.__members__)}"
-        )
-    weights = choices[tag or "DEFAULT"]
+    weights = torchvision.models.get_model_weights(name)[tag or "DEFAULT"]
     state = None if checkpoint is None else read_state_dict(checkpoint)
     try:
         network = torchvision.models.get_model(name, **_arguments(name, state, weights))

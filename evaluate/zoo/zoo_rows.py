@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ...core.errors import InputError, near
 from ...export.bundle.hub import HUB
 from ...export.bundle.manifest import MANIFEST
 from ...export.formats.registry import FORMATS
+from ...models.backbones.libraries import TIMM, TORCHVISION, matching
 from .manifest import KNOWN, SHIPPED, ZooRow, read_manifest
 
-ZOO, TIMM, TORCHVISION = "zoo:", "timm:", "torchvision:"
+ZOO = "zoo:"
 SUFFIXES = {Path(entry.file).suffix for entry in FORMATS.values()} - {".safetensors"}
 
 
@@ -47,10 +47,8 @@ def _rows(source: str) -> Iterator[ZooRow]:
         yield from read_manifest(_shipped(source))
     elif path.suffix in (".yaml", ".yml"):
         yield from read_manifest(path)
-    elif source.startswith(TIMM):
-        yield from (ZooRow(name, name) for name in _timm(source))
-    elif source.startswith(TORCHVISION):
-        yield from (ZooRow(name, name) for name in _torchvision(source))
+    elif source.startswith((TIMM, TORCHVISION)):
+        yield from (ZooRow(name, name) for name in matching(source, source))
     elif path.is_dir() and not (path / MANIFEST).is_file():
         yield from _inside(path)
     elif source.startswith(HUB) or source == "lite0":
@@ -75,41 +73,3 @@ def _inside(folder: Path) -> Iterator[ZooRow]:
             f"{folder}: no model in it; expected bundles or files that end in {', '.join(sorted(SUFFIXES))}"
         )
     yield from (ZooRow(path.stem if path.is_file() else path.name, str(path)) for path in found)
-
-
-def _timm(source: str) -> list[str]:
-    pattern = source.removeprefix(TIMM)
-    if not _is_pattern(pattern):
-        return [source]
-    import timm
-
-    names = timm.list_models(pattern, pretrained=True)
-    return _some(source, [f"{TIMM}{name}" for name in names], "timm's pretrained models")
-
-
-def _torchvision(source: str) -> list[str]:
-    pattern, _, tag = source.removeprefix(TORCHVISION).partition("/")
-    if not _is_pattern(pattern + tag):
-        return [source]
-    import torchvision
-
-    names = torchvision.models.list_models(module=torchvision.models, include=pattern)
-    if not tag:
-        return _some(source, [f"{TORCHVISION}{name}" for name in names], "torchvision's classifiers")
-    weights = [
-        f"{TORCHVISION}{name}/{weight.name}"
-        for name in names
-        for weight in torchvision.models.get_model_weights(name)
-        if fnmatchcase(weight.name, tag)
-    ]
-    return _some(source, weights, "torchvision's weights")
-
-
-def _is_pattern(text: str) -> bool:
-    return any(letter in text for letter in "*?[")
-
-
-def _some(source: str, names: list[str], of: str) -> list[str]:
-    if not names:
-        raise InputError(f"{source}: matches none of {of}")
-    return names
