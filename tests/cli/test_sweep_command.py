@@ -105,11 +105,12 @@ def test_a_bad_file_is_one_line_and_status_2(features, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
 
 
-def test_flags_win_over_a_preset(features, tmp_path):
-    arguments = ("--preset", "paper/cifar100", "--loss", "bitonic", "--epochs", 2, "--device", "cpu")
+@pytest.mark.parametrize("loss", ["bitonic", "smooth_topk"])
+def test_flags_win_over_a_preset(features, tmp_path, loss):
+    arguments = ("--preset", "paper/cifar100", "--loss", loss, "--epochs", 2, "--device", "cpu")
     shown = headsmith("train", features, "--out", tmp_path / "run", *arguments)
     assert shown.exit_code == 4, shown.output  # after two epochs the head guesses
-    config, published = Run.load(tmp_path / "run").config, preset("paper/cifar100", "bitonic")
+    config, published = Run.load(tmp_path / "run").config, preset("paper/cifar100", loss)
     assert config.epochs == 2
     for name in ("learning_rate", "batch_size", "inverse_temperature", "top1_mode", "p_k", "patience"):
         expected = min(published[name], 96) if name == "batch_size" else published[name]

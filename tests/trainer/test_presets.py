@@ -4,10 +4,13 @@ import dataclasses
 import tomllib
 from pathlib import Path
 
+import difftopk
 import pytest
+import torch
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
+from headsmith.trainer.criterion import criterion
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import load_preset, preset, preset_names
 
@@ -32,7 +35,8 @@ def test_our_own_and_the_three_of_the_paper():
 def test_what_all_losses_share(name, expected):
     for loss in load_preset(name).losses:
         found = preset(name, loss)
-        assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=False)
+        own = expected | ({"m": None} if loss == "smooth_topk" else {})  # it knows no pruning
+        assert {key: found[key] for key in own} == pytest.approx(own, nan_ok=False)
         assert found["optimizer"] == "adam"
         assert found["patience"] == found["epochs"]  # the authors never stop early
 
@@ -45,6 +49,8 @@ def test_what_all_losses_share(name, expected):
         ("paper/imagenet21k", "softsort", 0.5),
         ("paper/cifar100", "splitter_selection", 0.5),
         ("paper/cifar100", "neuralsort", 0.0625),
+        ("paper/cifar100", "smooth_topk", 1.0),
+        ("paper/imagenet21k", "smooth_topk", 1.0),
     ],
 )
 def test_inverse_temperatures(name, loss, temperature):
@@ -56,6 +62,24 @@ def test_networks_use_logistic_phi_with_lambda_one_half():
         for loss in ("bitonic", "splitter_selection"):
             found = preset(name, loss)
             assert (found["distribution"], found["art_lambda"]) == ("logistic_phi", 0.5)
+
+
+@pytest.mark.filterwarnings("ignore:<class 'difftopk:DeprecationWarning")
+@pytest.mark.parametrize("name", OF_THE_PAPER)
+def test_smooth_topk_is_the_loss_that_the_authors_script_builds(name):
+    """With all classes, K = 5 and tau = 1, where no fifth score leads by 34.5."""
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = 3 * torch.randn(8, 100, generator=generator), torch.randint(100, (8,), generator=generator)
+    expected = difftopk.SmoothHardTopKLoss(100, 5, tau=1)(logits.clone(), labels)
+    torch.testing.assert_close(criterion(TrainConfig(**preset(name, "smooth_topk")))(logits, labels).mean(), expected)
+
+
+@pytest.mark.parametrize("name", OF_THE_PAPER)
+def test_the_tables_have_one_row_of_smooth_topk(name):
+    """The authors' script takes the P_K whose last share is 1, of the six that they list."""
+    assert [grid for grid in load_preset(name).grids if "smooth_topk" in grid["loss"]] == [
+        {"loss": "smooth_topk", "p_k": [[0, 0, 0, 0, 1]]}
+    ]
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -170,7 +170,8 @@ def test_a_preset_lies_under_the_file():
 
 def test_a_preset_alone_is_the_papers_table():
     found = trials_of({"seed": [0, 1]}, preset="paper/imagenet1k", device="cpu")
-    assert len(found) == 2 * (1 + 1 + 4 * 5)
+    assert len(found) == 2 * (1 + 1 + 1 + 4 * 5)
+    assert {trial.config.m for trial in found if trial.config.loss == "smooth_topk"} == {None}
     assert {trial.config.epochs for trial in found} == {20}
     assert {trial.config.device for trial in found} == {"cpu"}
     assert {trial.config.p_k for trial in trials_of({"p_k": [0.3, 0.7]}, preset="paper/cifar100")} == {None, (0.3, 0.7)}
