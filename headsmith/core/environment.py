@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,12 @@ _VERSION_2 = "memory.max", "memory.current", "inactive_file"
 
 def versions() -> dict[str, str]:
     """Versions of Python, the platform and every installed package that can change a result."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Read once: a process keeps what it has imported, whatever is installed meanwhile."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:

@@ -1,5 +1,7 @@
 """What memory is left, by the files that cgroups(7), the kernel's memory.rst (v1) and cgroup-v2.rst describe."""
 
+import importlib.metadata
+
 import psutil
 import pytest
 
@@ -62,3 +64,10 @@ def test_what_a_process_may_still_take(groups, own, folders, expected):
 
 def test_where_there_are_no_control_groups(groups):
     assert environment.free_memory() == 64 * GB
+
+
+def test_versions_are_read_once_and_nobody_can_change_them(monkeypatch):
+    first = environment.versions()
+    monkeypatch.setattr(environment, "version", lambda package: pytest.fail(f"{package} read again"))
+    first["torch"] = "changed"
+    assert environment.versions()["torch"] == importlib.metadata.version("torch")
