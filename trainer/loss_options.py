@@ -21,7 +21,7 @@ from .loss_methods import (
     TOP1_MODES,
     default_inverse_temperature,
 )
-from .option_checks import Check, choice, number, positive, truth
+from .option_checks import ABOVE_0, Check, choice, is_positive, number, positive, truth
 
 HINGES = ("alpha", "beta")
 IMPLEMENTATIONS = ("auto", "torch", "triton")
@@ -48,7 +48,7 @@ class LossSettings:
         "1 / alpha, for optimal_transport and soft_rank 1 / epsilon, for perturbed 1 / sigma, for sparse_topk "
         "1 / lambda, for the noised losses 1 / epsilon. None takes the method's own.",
         left_out="the loss's",
-        bounds=(Bound(_NUMBER, lambda x: 0 < x < float("inf"), "a number above 0"),),
+        bounds=(Bound(_NUMBER, is_positive, f"a number {ABOVE_0}"),),
         check=partial(positive, optional=True),
     )
     distribution: str = setting(
@@ -130,7 +130,7 @@ class LossSettings:
         1.0,
         "Margin of imbalanced_noised_topk for the class with fewest rows of training, above 0; another's is smaller by "
         "the fourth root of how many more it has.",
-        bounds=(Bound(_NUMBER, lambda x: 0 < x < float("inf"), "a number above 0"),),
+        bounds=(Bound(_NUMBER, is_positive, f"a number {ABOVE_0}"),),
         check=positive,
     )
     label_smoothing: float = setting(

@@ -9,6 +9,9 @@ from ..core.printable import shown
 
 Check = Callable[[str, Any], Any]
 
+_LEAST, _MOST = 1e-30, 1e30
+ABOVE_0 = f"above 0, from {_LEAST:g} to {_MOST:g}"
+
 
 def choice(name: str, value: str, choices: Sequence[str]) -> str:
     """Return `value` when it is one of `choices`; raise ValueError with near names otherwise."""
@@ -44,9 +47,14 @@ def number(
     return value
 
 
+def is_positive(value: Any) -> bool:
+    """Whether a number is above zero, and its product with a score neither 0 nor infinite in float32."""
+    return bool(_LEAST <= value <= _MOST)
+
+
 def positive(name: str, value: Any, *, optional: bool = False) -> Any:
-    """Return `value` when it is a finite number above zero; raise ValueError otherwise."""
-    return number(name, value, "a finite number above 0", lambda x: 0 < x < float("inf"), optional=optional)
+    """Return `value` when it is a number that `is_positive`; raise ValueError otherwise."""
+    return number(name, value, f"a finite number {ABOVE_0}", is_positive, optional=optional)
 
 
 def truth(name: str, value: Any) -> bool:

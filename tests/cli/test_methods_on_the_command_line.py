@@ -1,4 +1,4 @@
-"""Every objective from the command line, in a sweep, and in the estimator."""
+"""Every method from the command line, in a sweep, and in the estimator."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,8 @@ from typer.testing import CliRunner
 from headsmith import HeadClassifier
 from headsmith.cli import app
 from headsmith.trainer import Run
-from headsmith.trainer.loss_methods import OBJECTIVE, modules_of
+from headsmith.trainer.loss_methods import METHODS, options_read
 
-METHODS = tuple(modules_of(OBJECTIVE))
 runner = CliRunner()
 
 
@@ -64,6 +63,51 @@ def test_the_estimator(loss):
 )
 def test_settings_that_it_does_not_read(tiny_run: Run, tmp_path, options, said):
     shown = headsmith("train", tiny_run.record.features.path, "--out", tmp_path / "run", *options)
+    assert_refused(shown, said, tmp_path)
+
+
+BAD = [
+    (
+        "inverse_temperature",
+        "--inverse-temperature",
+        "0",
+        "--inverse-temperature: 0.0 found, expected a number above 0",
+    ),
+    (
+        "inverse_temperature",
+        "--inverse-temperature",
+        "-2",
+        "--inverse-temperature: -2.0 found, expected a number above",
+    ),
+    (
+        "inverse_temperature",
+        "--inverse-temperature",
+        "nan",
+        "--inverse-temperature: nan found, expected a number above",
+    ),
+    ("inverse_temperature", "--inverse-temperature", "1e300", "--inverse-temperature: 1e+300 found, expected a number"),
+    ("samples", "--samples", "0", "--samples: 0 found, expected 1 to 1,000,000"),
+    ("p_k", "--m", "3", "--m: 3 found, but p_k has weights for top-1 to top-5; expected m of at least 5"),
+    ("p_k", "--p-k", ",".join(["0.125"] * 8), "--p-k: 8 weights, for top-1 to top-8, but only 6 classes; give fewer"),
+]
+
+
+@pytest.mark.parametrize(
+    ("loss", "flag", "value", "said"),
+    [(loss, *bad) for loss in METHODS for option, *bad in BAD if option in options_read(loss)],
+)
+def test_settings_out_of_range(tiny_run: Run, tmp_path, loss, flag, value, said):
+    shown = headsmith("train", tiny_run.record.features.path, "--out", tmp_path / "run", "--loss", loss, flag, value)
+    assert_refused(shown, said, tmp_path)
+
+
+def test_plain_cross_entropy_has_no_weight_beyond_top_1(tiny_run: Run, tmp_path):
+    shown = headsmith("train", tiny_run.record.features.path, "--out", tmp_path / "run", "--p-k", "0.5,0.5")
+    assert_refused(shown, "--p-k: 2 entries found, but method 'softmax' knows top-1 only; expected [1]", tmp_path)
+
+
+def assert_refused(shown, said, tmp_path):
     assert shown.exit_code == 2
     assert said in shown.output
+    assert shown.output.count("\n") == 1
     assert not (tmp_path / "run").exists()

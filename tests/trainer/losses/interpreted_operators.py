@@ -86,8 +86,11 @@ def test_choice_of_the_implementation():
     assert implementation("torch", logits) == "torch"
     assert implementation("auto", torch.zeros(2, 13)) == "torch"
     assert implementation("triton", logits) == "triton"
-    with pytest.raises(ValueError, match=r"impl: 'triton' found, but logits are torch.float64.*expected impl='torch'"):
-        topk_cross_entropy(logits.double(), labels, impl="triton")
+    for method in FUSED:
+        with pytest.raises(
+            ValueError, match=r"impl: 'triton' found, but logits are torch.float64.*expected impl='torch'"
+        ):
+            topk_cross_entropy(logits.double(), labels, impl="triton", method=method)
     with pytest.raises(ValueError, match="there are 200 candidates, and the kernels keep at most 128"):
         topk_cross_entropy(torch.zeros(2, 200), labels, m=None, impl="triton")
 

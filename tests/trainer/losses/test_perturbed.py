@@ -43,12 +43,15 @@ def test_two_scores_in_closed_form(gap):
     assert gradient.tolist() == pytest.approx([norm.pdf(gap, scale=2**0.5), -norm.pdf(gap, scale=2**0.5)], abs=3e-3)
 
 
-def test_a_label_that_no_draw_puts_first_still_moves():
-    scores = torch.tensor([-200.0, 0.0, 1.0], requires_grad=True)
+@pytest.mark.parametrize("lowest", [-2e2, -2e4, -2e6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_label_that_no_draw_puts_first_still_moves(lowest, dtype):
+    """The slope of log Phi(x) is -x far below 0."""
+    scores = torch.tensor([lowest, 0.0, 1.0], dtype=dtype, requires_grad=True)
     log_p = log_membership(scores, 0, 1, "perturbed", samples=4, inverse_temperature=1.0)
     (gradient,) = torch.autograd.grad(log_p, scores)
     assert log_p.isfinite()
-    assert gradient[0] > 100
+    assert gradient[0].item() == pytest.approx(-lowest, rel=0.02)
 
 
 def test_equal_seeds_give_equal_noise():
@@ -58,15 +61,3 @@ def test_equal_seeds_give_equal_noise():
     torch.manual_seed(9)
     assert torch.equal(topk_cross_entropy(logits, labels, noise_seed=1, **options), first)
     assert topk_cross_entropy(logits, labels, noise_seed=2, **options) != first
-
-
-@pytest.mark.parametrize("samples", [0, -1, 2.5, None, True])
-def test_without_samples(samples):
-    with pytest.raises(ValueError, match=f"samples: {samples} found, expected a whole number in 1..1000000"):
-        TopKCrossEntropy(method="perturbed", samples=samples)
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, None])
-def test_a_noise_seed_that_is_none(seed):
-    with pytest.raises(ValueError, match=f"noise_seed: {seed} found, expected a whole number of at least 0"):
-        TopKCrossEntropy(method="perturbed", noise_seed=seed)

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from ...loss_options import LossOptions
 from ..noise import normal_draws
+from ..relaxations.distributions import log_cdf
 from ..relaxations.masked import finite_count
-
-_LOWEST = -1e15  # whose square is a number in float32
 
 
 def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tensor:
@@ -34,6 +33,6 @@ def label_log_memberships(scores: Tensor, k: int, options: LossOptions) -> Tenso
     kept = min(k, size - 1)
     limits = (scaled[:, 1:].unsqueeze(1) + noise).topk(kept, dim=-1).values
     limits = torch.nn.functional.pad(limits, (0, k - kept))
-    above = (scaled[:, :1].unsqueeze(-1) - limits).where(~every.unsqueeze(1), 0.0).clamp_min(_LOWEST)
-    log_p: Tensor = torch.special.log_ndtr(above).logsumexp(1) - math.log(options.samples)
+    above = (scaled[:, :1].unsqueeze(-1) - limits).where(~every.unsqueeze(1), 0.0)
+    log_p = log_cdf("gaussian", above).logsumexp(1) - math.log(options.samples)
     return log_p.where(~every, 0.0)
