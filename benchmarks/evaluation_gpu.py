@@ -28,9 +28,9 @@ from headsmith.export.options import OPSET
 from headsmith.export.precision.half import to_half
 from headsmith.models.backbone import load_backbone
 from headsmith.models.heads import Linear
-from headsmith.models.normalize import Normalize
 from headsmith.models.onnx_session import PROVIDERS
 from headsmith.models.preprocessing import Preprocessing
+from headsmith.models.preprocessing_layers import Normalize
 from headsmith.models.pretrained import backbone_classifier
 
 NETWORKS = ("resnet50", "vit_base_patch16_224")

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
-from ..core.field_hashes import HASHES, check_hashes, with_hashes
 from ..core.files import read_json, write_json
-from ..core.records import to_json
+from ..core.records import HASHES, check_hashes, to_json, with_hashes
 from ..core.typed_json import structured
 
 ADVICE = "damaged, or of another version: evaluate again into another folder"

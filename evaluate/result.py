@@ -7,9 +7,8 @@ from typing import Any
 from huggingface_hub import repocard_data as hub
 
 from ..core.coded_warnings import CodedWarning, are_worthless, of_texts
-from ..core.field_hashes import HASHES, check_hashes, with_hashes
 from ..core.files import read_json, write_json
-from ..core.records import to_json
+from ..core.records import HASHES, check_hashes, to_json, with_hashes
 from ..core.typed_json import structured
 from ..metrics.proportions import Share
 from ..models.preprocessing import Preprocessing

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ..core.coded_warnings import CodedWarning
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
-from ..core.files import regular_file
-from ..core.json_text import parse_json
+from ..core.files import parse_json, regular_file
 from ..core.text_file import read_lines, read_text
 from ..export.held_out import HeldOutImages
 from ..models.class_names import imagenet_names

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from ..core.errors import InputError
 from ..models.backbone import Backbone
 from ..models.heads import Head
-from ..models.normalize import Normalize
-from ..models.resize import Resize
+from ..models.preprocessing_layers import Normalize, Resize
 from .options import ENCODED
 from .runtime import TOP_K
 

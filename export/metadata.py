@@ -11,8 +11,7 @@ import numpy as np
 from PIL import Image
 
 from ..core.errors import InputError
-from ..core.files import sha256_json
-from ..core.json_text import parse_json
+from ..core.files import parse_json, sha256_json
 from ..core.records import to_json
 from ..core.typed_json import structured
 from ..core.version import __version__

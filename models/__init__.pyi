@@ -1,7 +1,7 @@
 from .backbone import Backbone, backbone_from_record, load_backbone
 from .heads import Head, Linear, build_head, load_head, save_head
-from .normalize import Normalize
 from .preprocessing import Preprocessing
+from .preprocessing_layers import Normalize
 from .pretrained import backbone_classifier
 
 __all__ = [

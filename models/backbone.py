@@ -12,8 +12,8 @@ from ..core.arguments import typed
 from ..core.errors import InputError, near
 from ..core.files import sha256_file
 from .backbone_record import BackboneRecord, BackboneRequest
-from .normalize import Normalize
 from .preprocessing import Preprocessing
+from .preprocessing_layers import Normalize
 
 if TYPE_CHECKING:
     from .sources import Source

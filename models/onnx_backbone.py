@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
-from ..core.json_text import parse_json
+from ..core.files import parse_json
 from ..core.typed_json import structured
 from .class_names import ClassNames
-from .normalize import Normalize
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.layout import check_pixels, layout_of
 from .onnx_graph.truncation import IMAGES
 from .onnx_session import SessionErrors, open_session, short_reason
 from .preprocessing import Preprocessing
+from .preprocessing_layers import Normalize
 from .recipe_file import read_recipe
 from .sources import Source
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
-from ..core.field_hashes import check_hashes, with_hashes
 from ..core.files import write_json
-from ..core.records import read_values, to_json
+from ..core.records import check_hashes, read_values, to_json, with_hashes
 from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
 from .scores import SplitScores

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.files import new_file, regular_file
-from ...core.json_text import parse_json
+from ...core.files import new_file, parse_json, regular_file
 from ...core.printable import printable
 from ..metrics import RowScores
 

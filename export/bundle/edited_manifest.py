@@ -8,8 +8,8 @@ import numpy as np
 
 from ...core.coded_warnings import CodedWarning
 from ...core.errors import DamagedFileError
-from ...core.field_hashes import changed_fields
 from ...core.files import read_json
+from ...core.records import changed_fields
 from ...core.typed_json import structured
 from ...trainer.features.images.samples import listed
 from ..runtime import Array, Model, Outputs

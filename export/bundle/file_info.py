@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.arguments import typed
 from ...core.errors import InputError
-from ...core.files import sha256_file
-from ...core.json_text import parse_json
+from ...core.files import parse_json, sha256_file
 from ..runtime import open_model
 from .bundle import Bundle
 from .manifest import MANIFEST

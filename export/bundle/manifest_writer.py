@@ -8,9 +8,8 @@ from typing import Any
 
 from ...core.coded_warnings import CodedWarning
 from ...core.environment import versions
-from ...core.field_hashes import field_hashes
 from ...core.files import sha256_file, write_json
-from ...core.records import to_json
+from ...core.records import field_hashes, to_json
 from ...trainer.run import Run
 from ..held_out import HeldOut
 from ..parity.parity_report import ParitySummary

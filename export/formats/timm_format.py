@@ -15,7 +15,7 @@ from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, write_json
 from ...core.safetensors_bytes import in_order
 from ...models.heads import Linear
-from ...models.normalize import Normalize
+from ...models.preprocessing_layers import Normalize
 from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, answer
 from ..errors import cause

@@ -6,11 +6,13 @@ libtorch clients. `quiet_torchscript` is the one place where that warning is han
 
 import contextlib
 import io
+import re
 import time
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -24,10 +26,11 @@ from ..errors import cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .torch_device import answered, on_device, torch_device
-from .torchscript_archive import write_archive
 from .torchscript_check import DEBUG, UnsafeScriptError, check_graph, check_members
 
 DEPRECATION = "TorchScript is deprecated in torch; prefer the ONNX file where the client allows it."
+# A number that counts the classes of this process.
+_MANGLED = re.compile(rb"___torch_mangle_\d+")
 
 
 @contextlib.contextmanager
@@ -51,7 +54,7 @@ def write_torchscript(classifier: Classifier, metadata: Metadata, path: Path) ->
         traced: torch.jit.ScriptModule = torch.jit.trace(Graph(classifier), classifier.example(), check_trace=False)
         saved = io.BytesIO()
         torch.jit.save(torch.jit.freeze(traced), saved, _extra_files=metadata.to_strings())
-    write_archive(saved, path)
+    _write_archive(saved, path)
 
 
 def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.ScriptModule, dict[str, str]]:
@@ -108,3 +111,28 @@ class TorchScriptModel(Model):
     def answer(self, fed: Array) -> Outputs:
         """Run the module."""
         return answered(self._module, on_device(fed, self._device), self.path)
+
+
+def _write_archive(saved: IO[bytes], path: Path) -> None:
+    """Write what `torch.jit.save` saved: bytes that depend on nothing but the network, members by their names.
+
+    Left out are the places in Python that it was traced from (``.debug_pkl``), which only a stack trace would show.
+    Class names lose their counter; it stands in code and in opcodes that end with the line, so that no length changes.
+
+    Args:
+        saved: The archive of one frozen module, which is one class.
+        path: Where to write. The name of the folder inside is that of the file.
+    """
+    with zipfile.ZipFile(saved) as archive:
+        members = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+    writer = torch._C.PyTorchFileWriter(str(path))
+    # torch writes the number elsewhere where an operator asks for a later one, as GELU does
+    writer.set_min_version(int(members[".data/version" if ".data/version" in members else "version"]))
+    for name in sorted(members):
+        if name == "version" or name.startswith(".data/") or name.endswith(".debug_pkl"):
+            continue  # the first two the writer writes itself
+        content = members[name]
+        if name == "data.pkl" or name.startswith("code/"):
+            content = _MANGLED.sub(b"___torch_mangle_0", content)
+        writer.write_record(_MANGLED.sub(b"___torch_mangle_0", name.encode()).decode(), content, len(content))
+    writer.write_end_of_file()

@@ -11,7 +11,7 @@ from ...core.coded_warnings import CodedWarning
 from ...core.printable import printable
 from ...core.progress import progress
 from ...metrics.equality import Difference, difference
-from ...models.resize import Resize
+from ...models.preprocessing_layers import Resize
 from ...trainer.features.feature_set import FeatureSet
 from ...trainer.scores import SplitScores
 from ..bundle.manifest import ResizeParity

@@ -13,7 +13,7 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.json_text import parse_json
+from ...core.files import parse_json
 from ...core.safetensors_bytes import in_order
 from ...core.typed_json import structured
 from ..held_out import Batch

@@ -11,7 +11,6 @@ from typing import Any
 
 from .errors import InputError
 from .full_disk import is_full_disk
-from .json_text import parse_json
 from .temporary_files import temporary, tidy
 
 _KINDS = (
@@ -244,3 +243,29 @@ def read_json(path: str | Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a JSON {type(value).__name__}, expected an object")
     return value
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: No JSON, values too deep in each other, a number of thousands of digits, or an object with a field
+            twice, of which each reader would take another.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except ValueError as error:
+        if "int_max_str_digits" in str(error):  # Python's advice, for which no user has a place
+            raise ValueError("a number of thousands of digits") from None
+        raise
+    except RecursionError:
+        raise ValueError("values lie too deep in each other") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"field {twice[:40]!r} stands twice in one object")
+    return found

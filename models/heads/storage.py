@@ -8,8 +8,7 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import InputError
-from ...core.files import new_file
-from ...core.json_text import parse_json
+from ...core.files import new_file, parse_json
 from .cosine import Cosine
 from .head import Head
 from .linear import Linear

@@ -12,11 +12,10 @@ from google.protobuf.message import DecodeError, Message
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import regular_file
 from ...core.printable import printable
-from .external import external_files
+from .external import external_files, tensors_of
 from .interface import NOT_TENSORS, free_axes, take_out_others
 from .last_layer import SPARSE
 from .nested_tensors import settle
-from .unshaped import check_model
 
 BESIDE, LONGEST = "beside", 200
 
@@ -116,3 +115,32 @@ def _reason(error: BaseException) -> str:
         error = error.__cause__
     first = str(error).strip().split("\n", maxsplit=1)[0]
     return printable(first[:LONGEST])
+
+
+def check_model(model: onnx.ModelProto, path: Path) -> None:
+    """What `onnx.checker.check_model` says of a model, shapes that its inputs and outputs lack aside.
+
+    Args:
+        model: The model; its external data were checked.
+        path: Its file.
+
+    Raises:
+        onnx.checker.ValidationError: It is not valid.
+    """
+    if not any(_unshaped(model)):
+        onnx.checker.check_model(str(path))  # by path: a model in memory may have 2 GB at most
+        return
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for value in _unshaped(copy):
+        value.type.tensor_type.shape.SetInParent()
+    for tensor in tensors_of(copy):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:  # which the checker would look for in this folder
+            tensor.CopyFrom(onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=[0]))
+    onnx.checker.check_model(copy)
+
+
+def _unshaped(model: onnx.ModelProto) -> Iterator[onnx.ValueInfoProto]:
+    for value in (*model.graph.input, *model.graph.output):
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape"):
+            yield value

@@ -11,7 +11,7 @@ import pytest
 from example_results import DATA, made_up
 
 from headsmith.core.errors import DamagedFileError, InputError
-from headsmith.core.field_hashes import with_hashes
+from headsmith.core.records import with_hashes
 from headsmith.evaluate.results import Predictions, ResultsFolder, load_results
 
 

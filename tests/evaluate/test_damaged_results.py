@@ -6,7 +6,7 @@ import pytest
 from example_results import DATA, NAMES, made_up
 
 from headsmith.core.errors import DamagedFileError, InputError
-from headsmith.core.field_hashes import with_hashes
+from headsmith.core.records import with_hashes
 from headsmith.evaluate.results import ResultsFolder, load_results
 
 

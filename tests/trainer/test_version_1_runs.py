@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headsmith.core.errors import DamagedFileError
-from headsmith.core.field_hashes import field_hashes
+from headsmith.core.records import field_hashes
 from headsmith.trainer import Run
 from headsmith.trainer.run_record import InitializationRecord
 from headsmith.trainer.scores import SplitScores

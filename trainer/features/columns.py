@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.files import read_json, regular_file
-from ...core.json_text import parse_json
+from ...core.files import parse_json, read_json, regular_file
 from ...core.typed_json import structured
 from .arrow_stream import BAD_ARROW, unpacked_size
 
@@ -88,12 +87,12 @@ def _files(folder: Path) -> list[Path]:
         name = entry["filename"]
         if Path(name).name != name or len(name) > _LONGEST_NAME:
             raise InputError(f"{state}: names {name[:40]!r}, expected a file of that folder; {_AGAIN}")
-    return [folder / entry["filename"] for entry in names]
+    return [regular_file(folder / entry["filename"]) for entry in names]
 
 
 def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
     try:
-        with regular_file(path).open("rb") as file:
+        with path.open("rb") as file:
             mapped = _map_privately(file.fileno())
         stream = pa.BufferReader(pa.py_buffer(mapped))
         if any(unpacked_size(message) for message in pa.ipc.MessageReader.open_stream(stream)):

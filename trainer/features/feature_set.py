@@ -14,9 +14,8 @@ from torch import Tensor
 from ...core.arguments import typed
 from ...core.errors import InputError, near
 from .columns import Columns, read_columns
-from .consistency import contradictions
 from .images.samples import HELD_OUT_SHARE, SEED
-from .manifest import MANIFEST, FeatureSetManifest, read_manifest
+from .manifest import MANIFEST, FeatureSetManifest, contradictions, read_manifest
 from .row_checksums import pictures_sha256, rows_sha256
 
 Values = ArrayLike | Tensor
@@ -58,7 +57,7 @@ class FeatureSet:
         if path.is_file():
             from .importing.builder import FeatureSetBuilder  # and with it datasets, for which folders need not wait
 
-            return cls(path, *FeatureSetBuilder.of_files([path]).keep())
+            return cls(path, *FeatureSetBuilder.of_file(path).keep())
         manifest = read_manifest(path)
         columns = {split: read_columns(path / split) for split in manifest.splits}
         found = cls(path, manifest, columns)

@@ -1,18 +1,21 @@
 """What a feature set says of itself: ``manifest.json``."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...core.coded_warnings import CodedWarning, of_texts
 from ...core.errors import InputError
-from ...core.files import regular_file
+from ...core.files import regular_file, sha256_json
 from ...core.records import OPTIONAL, read_values
 from ...core.typed_json import structured
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
+from ...models.preprocessing import upgraded_recipe
+from .columns import Columns
 from .copies import Copies
-from .extraction.request import Request
+from .extraction.request import Request, RequestedBackbone
 from .images.samples import SPLITS, Unreadable
 
 FORMAT = "headsmith.features"
@@ -166,3 +169,32 @@ def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
 def _coded(warning: Any) -> Any:
     code = next((code for part, code in _OLD.items() if part in warning), None) if isinstance(warning, str) else None
     return warning if code is None else {"code": code, "message": warning}
+
+
+def contradictions(manifest: FeatureSetManifest, columns: Mapping[str, Columns]) -> list[str]:
+    """What was changed by hand, each as ``FIELD: found, expected``.
+
+    Args:
+        manifest: Of a feature set.
+        columns: Its splits.
+    """
+    request, backbone, found = manifest.request, manifest.backbone, list[str]()
+    recipe = backbone and upgraded_recipe(backbone.preprocessing.to_dict())
+    names, dtype = manifest.class_names, manifest.dtype
+    kept = [split.class_names for split in columns.values() if split.class_names is not None]
+    if any(own != names for own in kept) or request.class_names not in (None, sha256_json(names)):
+        found.append("class_names: are not those that were written, so that labels may mean other classes")
+    for split, one in columns.items():
+        if one.features.dtype != dtype:
+            found.append(f"dtype: found {dtype}, but the features of {split} are {one.features.dtype}")
+    same = {
+        "backbone": request.backbone == RequestedBackbone.of(backbone),
+        "weights": request.weights == (backbone and backbone.weights_sha256),
+        "transform": request.transform is None or upgraded_recipe(request.transform) == recipe,
+        "rows": request.rows in (None, manifest.rows_sha256),
+        "source": request.source in (None, manifest.source_fingerprint),
+    }
+    found += [f"{field}: is not what was written" for field, is_same in same.items() if not is_same]
+    if request.fingerprint != manifest.fingerprint:
+        found.append("fingerprint: is not that of the request beside it")
+    return found

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...core.coded_warnings import CodedWarning
-from ...core.field_hashes import HASHES, check_hashes, with_hashes
 from ...core.files import write_json
-from ...core.records import read_values, to_json
+from ...core.records import HASHES, check_hashes, read_values, to_json, with_hashes
 from ...core.typed_json import structured
 from ...metrics.paired import PairedCounts
 from ..config import TrainConfig

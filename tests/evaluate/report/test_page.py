@@ -18,7 +18,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from headsmith import InputError, write_report
-from headsmith.core.field_hashes import with_hashes
+from headsmith.core.records import with_hashes
 from headsmith.evaluate.report.class_differences import packed
 from headsmith.evaluate.result import FailedModel
 

@@ -14,9 +14,8 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError
-from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import read_json, sha256_file
-from headsmith.core.records import to_json
+from headsmith.core.records import field_hashes, to_json
 from headsmith.export import export_classifier, verify
 from headsmith.export.bundle.bundle import Bundle
 from headsmith.export.bundle.edited_manifest import check_fields

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import InputError
-from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import read_json, sha256_file
+from headsmith.core.records import field_hashes
 from headsmith.evaluate import predict
 from headsmith.export import GateError, export_classifier, verify
 from headsmith.export.bundle.manifest import read_manifest

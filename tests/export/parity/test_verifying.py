@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError, InputError
-from headsmith.core.field_hashes import field_hashes
 from headsmith.core.files import sha256_file
+from headsmith.core.records import field_hashes
 from headsmith.export import ParityError, export_classifier, verify
 from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity

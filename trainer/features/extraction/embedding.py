@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ....core.errors import InputError
 from ....models.backbone import Backbone
-from ....models.normalize import Normalize
+from ....models.preprocessing_layers import Normalize
 from .request import AMP_DTYPE
 from .views import Pixels
 

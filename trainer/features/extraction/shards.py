@@ -11,8 +11,7 @@ import pyarrow as pa
 import torch
 
 from ....core.errors import InputError
-from ....core.files import new_file
-from ....core.json_text import parse_json
+from ....core.files import new_file, parse_json
 from ....core.records import read_record, to_json, write_record
 from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream

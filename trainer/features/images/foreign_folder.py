@@ -13,12 +13,11 @@ from typing import Any, NotRequired, TypedDict
 import pyarrow as pa
 
 from ....core.errors import InputError
-from ....core.files import read_json, regular_file
-from ....core.json_text import parse_json
+from ....core.files import parse_json, read_json, regular_file
 from ....core.printable import shown
 from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream
-from ..parquet_growth import checked_parquet
+from ..parquet_rows import checked_parquet
 from .folder_source import IMAGE_SUFFIXES
 from .tar_file import check_same_images, check_tar
 

@@ -1,23 +1,26 @@
-"""Parquet and Arrow files with a list column, or a column for every feature."""
+"""Parquet and Arrow files with a list column, or a column for every feature; and what `datasets` notes in them."""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.errors import InputError
+from ....core.files import parse_json
+from ....core.printable import shown
+from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream, damaged
 from ..parquet_rows import ParquetRows
 from ..size_limits import WIDEST, check_text
-from .noted_names import noted_names
 from .numbered_columns import with_matrices
 from .table import Array, Batches, Column, Table, block_rows, split_in
 
 _ROWS = 8192
+_AGAIN = "write the file again with `datasets`, or without the metadata (pyarrow: table.replace_schema_metadata())"
 
 
 def read_arrow(path: Path) -> list[Table]:
@@ -36,7 +39,7 @@ def arrow_columns(path: Path) -> list[Column]:
         InputError: It is damaged, or unpacks to far more than it takes on disk.
     """
     rows = ParquetRows(path) if path.suffix.lower() in (".parquet", ".pq") else ArrowStream(path)
-    return table_columns(rows.schema, rows.rows, rows.batches, str(path), noted_names(rows.schema, str(path)))
+    return table_columns(rows.schema, rows.rows, rows.batches, str(path), _noted_names(rows.schema, str(path)))
 
 
 def table_columns(
@@ -138,3 +141,52 @@ class _Lists(_Column):
             )
         values = lists.flatten()
         return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(lists), self.width)
+
+
+class _Info(TypedDict):
+    features: NotRequired[dict[str, Any] | None]
+
+
+class _Noted(TypedDict):
+    info: NotRequired[_Info | None]
+
+
+class _ClassLabel(TypedDict):
+    names: NotRequired[list[str] | None]
+
+
+def _noted_names(schema: pa.Schema, where: str) -> dict[str, list[str]]:
+    """The class names of every column that `datasets` notes as a `ClassLabel`: JSON under the key ``huggingface``.
+
+    A list of names that is empty says nothing.
+
+    Args:
+        schema: Of the file.
+        where: The file, for errors.
+
+    Raises:
+        InputError: The metadata is no JSON or has something else in the place of names, or a name stands twice.
+    """
+    noted = (schema.metadata or {}).get(b"huggingface")
+    if noted is None:
+        return {}
+    where = f"{where}: metadata huggingface"
+    try:
+        values = parse_json(noted)
+    except ValueError as error:
+        raise InputError(f"{where}: is no JSON ({error}); {_AGAIN}") from None
+    info = structured(values, _Noted, where, advice=_AGAIN).get("info") or {}
+    kinds = info.get("features") or {}
+    there = (name for name in kinds if schema.get_field_index(name) >= 0)
+    found = {name: _names(kinds[name], f"{where}: {shown(name)}") for name in there}
+    return {name: names for name, names in found.items() if names}
+
+
+def _names(kind: Any, where: str) -> list[str]:
+    if not isinstance(kind, dict) or kind.get("_type") != "ClassLabel":
+        return []
+    names = structured(kind, _ClassLabel, where, advice=_AGAIN).get("names") or []
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{where}: names: {shown(twice)} stands twice, expected each class name once; {_AGAIN}")
+    return names

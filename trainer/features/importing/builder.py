@@ -26,7 +26,7 @@ from .column_roles import ColumnRoles, Names, find_roles
 from .feature_copy import Statistics, copy_features
 from .origin import Origin
 from .row_columns import gather
-from .sources import open_tables
+from .sources import open_file
 from .table import Table
 
 DTYPES = ("float16", "float32")
@@ -68,9 +68,9 @@ class FeatureSetBuilder:
         self.files = list(files)
 
     @classmethod
-    def of_files(cls, files: Sequence[str | Path]) -> Self:
-        """From files whose columns and splits go without saying."""
-        return cls(open_tables(files), [str(name) for name in files], Names(origin=Origin.FILE))
+    def of_file(cls, path: Path) -> Self:
+        """From a file whose columns and splits go without saying."""
+        return cls(open_file(path), [str(path)], Names(origin=Origin.FILE))
 
     @property
     def splits(self) -> dict[str, int]:

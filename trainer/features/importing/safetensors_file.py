@@ -7,7 +7,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from ....core.errors import InputError
-from ....core.json_text import parse_json
+from ....core.files import parse_json
 from .table import CLASS_NAMES, Array, Column, Table, by_split, check_different, slices
 
 _DTYPES = {

@@ -51,6 +51,16 @@ def open_tables(files: Sequence[str | Path]) -> list[Table]:
     return _with_own_ids(table for name, split in named for table in _open(name, split, labels, apart=apart))
 
 
+def open_file(path: Path) -> list[Table]:
+    """Open a file that is there, with the labels that lie beside it.
+
+    Raises:
+        InputError: It is of no known kind.
+    """
+    alone = path.suffix.lower() == ".npy" and is_labels(path)
+    return _with_own_ids([] if alone else _read(path))
+
+
 def _named(name: str | Path) -> tuple[str, str | None]:
     """What was named, and the split before it."""
     said, _, file = str(name).partition("=")

@@ -83,7 +83,7 @@ def _opened(features: str | Path | FeatureSet) -> tuple[Path, FeatureSetManifest
     if path.is_file():
         from ..importing.builder import FeatureSetBuilder  # and with it datasets, for which folders need not wait
 
-        return path, *FeatureSetBuilder.of_files([path]).keep(unusable=True)
+        return path, *FeatureSetBuilder.of_file(path).keep(unusable=True)
     manifest = read_manifest(path)
     return path, manifest, {split: read_columns(path / split) for split in manifest.splits}
 

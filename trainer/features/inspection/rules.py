@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from ....core.coded_warnings import CodedWarning
 from ..columns import Columns
-from ..consistency import contradictions
 from ..copies import all_of
 from ..images.samples import listed
-from ..manifest import MANIFEST, FeatureSetManifest
+from ..manifest import MANIFEST, FeatureSetManifest, contradictions
 from ..row_checksums import rows_sha256
 from .neighbours import Neighbours
 from .outliers import TIMES
