@@ -1,7 +1,9 @@
 """Heads side by side on the same rows: one module with a bank axis, one loss for each group of equal losses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +13,9 @@ from ..config import TrainConfig
 from ..criterion import KEYWORDS, criterion
 from ..loss_methods import options_read
 from ..losses import TopKCrossEntropy
+from .side_by_side import side_by_side
+
+T = TypeVar("T")
 
 
 class Bank:
@@ -36,6 +41,7 @@ class Bank:
         self.parameters = [parameter for parameter in self.head.parameters() if parameter.requires_grad]
         self.groups: list[tuple[slice, TopKCrossEntropy]] = []
         self._upstream: dict[float, Tensor] = {}
+        self._called: set[tuple[str, torch.Size]] = set()
         first = 0
         for _, equal in groupby(enumerate(configs), key=lambda entry: _shared_call(*entry)):
             group = [config for _, config in equal]
@@ -48,16 +54,30 @@ class Bank:
         logits: Tensor = self.head(features)
         return logits if logits.ndim == 3 else logits[None]
 
-    def losses(self, logits: Tensor, labels: Tensor) -> Iterator[Tensor]:
+    def each(self, what: str, shape: torch.Size, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """Call what there is to do for every group; side by side the first time, which compiles kernels.
+
+        Args:
+            what: Names the kind of call.
+            shape: Of the scores.
+            calls: One for each group, in order.
+        """
+        first, device = (what, shape) not in self._called, self.parameters[0].device
+        self._called.add((what, shape))
+        if first and device.type == "cuda" and len(calls) > 1:
+            methods = [loss.options.method for _, loss in self.groups]
+            return side_by_side(list(zip(methods, calls, strict=True)), device)
+        return [call() for call in calls]
+
+    def losses(self, logits: Tensor, labels: Tensor) -> list[Tensor]:
         """The losses of every row, ``(G, N)`` for each group of G heads, in the order of the heads.
 
         Args:
             logits: ``(H, N, C)``.
             labels: ``(N,)`` int64.
         """
-        for heads, loss in self.groups:
-            group = logits[heads]
-            yield loss(group.flatten(0, 1), _repeated(labels, len(group))).view(group.shape[:2])
+        calls = [partial(_losses, loss, logits[heads], labels) for heads, loss in self.groups]
+        return self.each("losses", logits.shape, calls)
 
     def gradient(self, logits: Tensor, labels: Tensor, upstream: float) -> tuple[Tensor, list[Tensor]]:
         """The gradient of ``upstream`` times the sum of all losses by the logits, and those losses.
@@ -67,10 +87,16 @@ class Bank:
             labels: ``(N,)`` int64.
             upstream: The factor.
         """
-        gradient, found = logits.detach(), []
-        for heads, loss in self.groups:
+        gradient = logits.detach()
+        calls = [
+            partial(
+                self.slope, loss, gradient[heads].flatten(0, 1), _repeated(labels, heads.stop - heads.start), upstream
+            )
+            for heads, loss in self.groups
+        ]
+        found = []
+        for (heads, _), (slope, losses) in zip(self.groups, self.each("slope", logits.shape, calls), strict=True):
             group = gradient[heads]
-            slope, losses = self.slope(loss, group.flatten(0, 1), _repeated(labels, len(group)), upstream)
             if len(self.groups) == 1:
                 gradient = slope.view_as(group)
             elif slope.data_ptr() != group.data_ptr():
@@ -93,6 +119,12 @@ class Bank:
         losses: Tensor = loss(logits, labels)
         [slope] = torch.autograd.grad(losses, logits, self._upstream[upstream].expand_as(losses))
         return slope, losses.detach()
+
+
+def _losses(loss: TopKCrossEntropy, logits: Tensor, labels: Tensor) -> Tensor:
+    """The losses ``(G, N)`` of logits ``(G, N, C)``."""
+    losses: Tensor = loss(logits.flatten(0, 1), _repeated(labels, len(logits)))
+    return losses.view(logits.shape[:2])
 
 
 def _repeated(labels: Tensor, times: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -69,7 +70,7 @@ class WideLinear:
         Returns:
             The losses of this share by group, ``(G, N)`` each.
         """
-        found, slopes = [], []
+        slopes, calls = [], []
         for part in self._parts:
             heads = slice(part[0][0].start, part[-1][0].stop)
             scores = torch.addmm(self.bias[heads].flatten(), features, self.weight[heads].flatten(0, 1).T)
@@ -77,7 +78,8 @@ class WideLinear:
             by_head = scores.unflatten(1, (-1, self.bias.shape[1]))[..., : self.classes]
             for own, loss in part:
                 group = by_head[:, own.start - heads.start : own.stop - heads.start]
-                found.append(self._descend(group, loss, labels))
+                calls.append(partial(self._descend, group, loss, labels))
+        found = self.bank.each("slope", features.shape, calls)
         self._update(slopes, features, position, 1 / total)
         return found
 
