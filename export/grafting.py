@@ -5,8 +5,9 @@ from pathlib import Path
 
 from ..core.arguments import typed
 from ..core.errors import InputError
-from ..models.backbone import ONNX, load_backbone
+from ..models.backbone import load_backbone
 from ..models.backbone_record import BackboneRecord
+from ..models.backbones.libraries import ONNX
 from ..models.preprocessing import Preprocessing
 from ..trainer.run import Run
 from .bundle.bundle import Bundle

@@ -14,7 +14,7 @@ from .export import (
     push,
     verify,
 )
-from .models import Backbone, Preprocessing, load_backbone
+from .models import Backbone, BackboneInfo, Preprocessing, list_backbones, load_backbone
 from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
 from .trainer.estimator import HeadClassifier
 from .trainer.losses import TopKCrossEntropy, topk_cross_entropy
@@ -22,6 +22,7 @@ from .trainer.sweep import Sweep, sweep
 
 __all__ = [
     "Backbone",
+    "BackboneInfo",
     "Bundle",
     "Comparison",
     "DamagedFileError",
@@ -51,6 +52,7 @@ __all__ = [
     "graft",
     "import_features",
     "inspect_features",
+    "list_backbones",
     "load_backbone",
     "open_model",
     "predict",

@@ -1,4 +1,5 @@
 from .backbone import Backbone, backbone_from_record, load_backbone
+from .backbones.catalogue import BackboneInfo, list_backbones
 from .heads import Head, Linear, build_head, load_head, save_head
 from .preprocessing import Preprocessing
 from .preprocessing_layers import Normalize
@@ -6,6 +7,7 @@ from .pretrained import backbone_classifier
 
 __all__ = [
     "Backbone",
+    "BackboneInfo",
     "Head",
     "Linear",
     "Normalize",
@@ -13,6 +15,7 @@ __all__ = [
     "backbone_classifier",
     "backbone_from_record",
     "build_head",
+    "list_backbones",
     "load_backbone",
     "load_head",
     "save_head",

@@ -12,6 +12,7 @@ from ..core.arguments import typed
 from ..core.errors import InputError, near
 from ..core.files import sha256_file
 from .backbone_record import BackboneRecord, BackboneRequest
+from .backbones.libraries import ONNX
 from .preprocessing import Preprocessing
 from .preprocessing_layers import Normalize
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
-ONNX = "onnx:"
 LIBRARIES = ("timm", "torchvision", "onnx")
 
 

@@ -158,9 +158,23 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, who
     )
 
 
+def torchvision_without_weights(name: str) -> tuple[nn.Module, nn.Linear | nn.Conv2d]:
+    """A classifier of torchvision as it is built, cut before its last layer; and that layer.
+
+    Args:
+        name: ``NAME[/WEIGHTS]``, which torchvision knows.
+    """
+    name, _, tag = name.partition("/")
+    weights = torchvision.models.get_model_weights(name)[tag or "DEFAULT"]
+    network = torchvision.models.get_model(name, **_arguments(name, {}, weights))
+    return network, _cut_last_layer(network, name)[1]
+
+
 def _arguments(name: str, state: dict[str, Tensor] | None, weights: Any) -> dict[str, Any]:
     if state is None:
         return {"weights": weights}
+    if name.startswith("vit_"):
+        return {"weights": None, "image_size": min(weights.meta["min_size"])}  # its positions
     if name not in ("googlenet", "inception_v3"):
         return {"weights": None}
     side_heads = any(key.lower().startswith("aux") for key in state)

@@ -6,6 +6,7 @@ stands in for `lite0`, with which tests/cli/test_end_to_end.py goes the whole wa
 
 import re
 import runpy
+import shlex
 import shutil
 from contextlib import redirect_stdout
 from io import StringIO
@@ -130,7 +131,7 @@ def run_lines(block: Block, done: dict[str, str]) -> str:
     for line in filter(None, block.lines):
         if line in done or reason_not_run(line):
             continue
-        program, *arguments = line.split()
+        program, *arguments = shlex.split(line)
         assert program == "headsmith", f"{block.where}: {line!r} is no known command; see tests/markdown_code.py"
         for name in outputs(line):
             forget(name, done)

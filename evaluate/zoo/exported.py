@@ -1,13 +1,11 @@
 """Pretrained networks of timm and torchvision as ONNX files, written once and kept."""
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 import torch
-import torchvision
 from filelock import FileLock
 from torch import Tensor
 
@@ -18,6 +16,7 @@ from ...export.formats.onnx_format import write_onnx
 from ...export.metadata import Metadata, identity
 from ...export.options import OPSET
 from ...models.backbone import Backbone, load_backbone
+from ...models.backbones.published import imagenet_accuracy
 from ...models.heads import Head
 from .candidate import Published
 
@@ -111,13 +110,6 @@ def _labels(network: Backbone, source: str) -> tuple[str, ...]:
 
 
 def published(source: str) -> Published | None:
-    """What torchvision says of its weights; timm and the packaged weights say nothing."""
-    library, _, name = source.partition(":")
-    if library != "torchvision":
-        return None
-    name, _, tag = name.partition("/")
-    weights = torchvision.models.get_model_weights(name)[tag or "DEFAULT"]
-    with suppress(KeyError):
-        metrics = weights.meta["_metrics"]["ImageNet-1K"]
-        return Published(metrics["acc@1"], metrics["acc@5"], f"torchvision {torchvision.__version__}, {weights}")
-    return None
+    """What the library says of its weights, see `imagenet_accuracy`."""
+    found = imagenet_accuracy(source)
+    return None if found is None else Published(*found)

@@ -1,4 +1,4 @@
-"""What this machine can do: doctor and demo."""
+"""What this machine can do: doctor, backbones and demo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,25 @@ def doctor(json: Json = False) -> None:
     from ..doctor import examine, show
 
     show(examine(), json)
+
+
+@app.command()
+def backbones(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Lists of headsmith; names as --backbone takes them; patterns such as 'timm:resnet*' or '*dinov3*'; "
+            "onnx:FOLDER; YAML files of these.",
+            show_default="all lists",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List backbones: size, features, published accuracy, and whether the weights are on this machine."""
+    from ..models import list_backbones as run
+    from ..show_backbones import show_backbones
+
+    show_backbones(run(names), json)
 
 
 @app.command()

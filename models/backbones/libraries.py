@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from ...core.errors import InputError, near
 
-TIMM, TORCHVISION = "timm:", "torchvision:"
+TIMM, TORCHVISION, ONNX, LITE0 = "timm:", "torchvision:", "onnx:", "lite0"
 
 
 def is_pattern(text: str) -> bool:

@@ -9,9 +9,8 @@ from ...core.arguments import typed
 from ...core.errors import InputError, near
 from ...core.printable import shown
 from ...core.yaml_file import read_yaml
-from .libraries import TIMM, TORCHVISION, check_name, is_pattern, matching
+from .libraries import LITE0, ONNX, TIMM, TORCHVISION, check_name, is_pattern, matching
 
-LITE0, ONNX = "lite0", "onnx:"
 MOST = 50
 _SUFFIXES = (".yaml", ".yml")
 _EXPECTED = (

@@ -17,6 +17,7 @@ from headsmith.trainer import TrainConfig
 from headsmith.trainer.config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS
 
 TWINS = {
+    "backbones": headsmith.list_backbones,
     "extract": headsmith.extract,
     "import": headsmith.import_features,
     "inspect": headsmith.inspect_features,
