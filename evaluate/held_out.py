@@ -68,8 +68,7 @@ def part_trained_on(source: HeldOutSource, origins: Sequence[TrainedOn]) -> bool
     for origin in origins if source.truth is None else ():
         trained_on = origin.features.source
         if trained_on is not None and same_source(source.data, origin, **source.columns) is not None:
-            moved: bool | dict[str, str] = trained_on.get("together", True)
-            return moved
+            return True if trained_on.together is None else trained_on.together
     return False
 
 
@@ -91,7 +90,7 @@ def _is_feature_set(path: Path) -> bool:
 
 def _groups(images: ImageSet, data: str, column: str) -> list[str]:
     """The group of each image, from a column of a `datasets` source."""
-    if "image_column" not in images.source:
+    if images.source.image_column is None:
         raise InputError(f"--group-column: {data} has no columns; name a `datasets` source, or a CSV file with --truth")
     from ..trainer.features.images.datasets_source import load, plain_column
 

@@ -17,7 +17,7 @@ from ..models.class_names import imagenet_names
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
 from ..trainer.features.images.image_set import ImageSet
 from ..trainer.features.images.labels import check_names
-from ..trainer.features.images.samples import Sample, listed
+from ..trainer.features.images.samples import ImageSource, Sample, listed
 from .metrics import right_classes
 
 IMAGENET = "imagenet-1k"
@@ -232,7 +232,7 @@ def _labelled(
     index = {name: place for place, name in enumerate(names)}
     sets = [[index[name] for name in row.classes] for row in rows]
     samples = [Sample(row.file, right[0] if right else 0, "test") for row, right in zip(rows, sets, strict=True)]
-    images = ImageSet({"source": str(root)}, names, samples, f"classes from {truth.name}", lambda one: root / one.id)
+    images = ImageSet(ImageSource(str(root)), names, samples, f"classes from {truth.name}", lambda one: root / one.id)
     without = sum(not right for right in sets)
     none = [CodedWarning("no-right-class", f"{without} images have no right class and are left out")] if without else []
     groups = None if rows[0].group is None else [str(row.group) for row in rows]

@@ -180,7 +180,7 @@ class HeldOutImages(HeldOut):
     @property
     def place(self) -> str:
         """Where they come from."""
-        return str(self.images.source["source"])
+        return self.images.source.source
 
     @property
     def class_names(self) -> list[str]:

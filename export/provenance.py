@@ -1,13 +1,14 @@
 """What a bundle says of the places that it was made from: names and hashes, no path of the machine that made it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Protocol
 
 from ..core.files import sha256_json
-from ..core.records import OPTIONAL
+from ..core.records import OPTIONAL, to_json
 from ..models.backbone_record import BackboneRecord
+from ..trainer.features.images.samples import ImageSource
 from ..trainer.run_record import FeaturesRecord, RunResults
 
 
@@ -60,19 +61,21 @@ def features_origin(features: FeaturesRecord) -> FeaturesOrigin:
     """
     if isinstance(features, FeaturesOrigin) and features.source_sha256 is not None:
         return features
-    source, known = features.source, {field: portable(value) for field, value in vars(features).items()}
-    hashes = {} if source is None else {"source_sha256": sha256_json(source), "place_sha256": _place(source["source"])}
-    return FeaturesOrigin(**known | hashes)
+    known, source = vars(features) | {"path": portable(features.path)}, features.source
+    if source is None:
+        return FeaturesOrigin(**known)
+    hashes = {"source_sha256": _hash(source), "place_sha256": _place(source.source)}
+    return FeaturesOrigin(**known | hashes | {"source": replace(source, source=portable(source.source))})
 
 
-def is_source(found: Mapping[str, Any], features: FeaturesRecord) -> bool:
+def is_source(found: ImageSource, features: FeaturesRecord) -> bool:
     """Whether images were opened as those of the training were.
 
     Args:
-        found: The arguments that opened them.
+        found: What opened them.
         features: The record of the features, of a run or of a bundle.
     """
-    return features.source is not None and sha256_json(dict(found)) == features_origin(features).source_sha256
+    return features.source is not None and _hash(found) == features_origin(features).source_sha256
 
 
 def path_inside(path: Path, features: FeaturesRecord) -> tuple[str, ...] | None:
@@ -89,6 +92,10 @@ def path_inside(path: Path, features: FeaturesRecord) -> tuple[str, ...] | None:
         if _place(str(folder)) == place:
             return path.relative_to(folder).parts
     return None
+
+
+def _hash(source: ImageSource) -> str:
+    return sha256_json(to_json(source))
 
 
 def _place(path: str) -> str:

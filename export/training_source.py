@@ -89,12 +89,12 @@ def same_source(data: str | Path, origin: TrainedOn, **columns: Any) -> "ImageSe
     from ..trainer.features.images.image_set import open_images
 
     features, test = origin.features, origin.results.test
-    together = (features.source or {}).get("together", False)
+    together = None if features.source is None else features.source.together
     try:
-        images = open_images(data, **columns, together=together is not False)
+        images = open_images(data, **columns, together=together is not None)
     except InputError:
         return None  # nothing to train on, so not the source of a training
-    found = images.moved(together) if together is not False else images
+    found = images if together is None else images.moved(together)
     if is_source(found.source, features):
         return found
     if origin.backbone is None or len(found.split("test")) < (0 if test is None else test.n):

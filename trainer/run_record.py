@@ -9,6 +9,7 @@ from ..core.files import write_json
 from ..core.records import check_hashes, read_values, to_json, with_hashes
 from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
+from .features.images.samples import ImageSource
 from .scores import SplitScores
 
 RECORD = "run.json"
@@ -40,14 +41,14 @@ class FeaturesRecord:
     Attributes:
         path: The folder of the feature set.
         fingerprint: Its fingerprint.
-        source: The arguments that opened the images; ``None`` of imported features.
+        source: What opened the images; ``None`` of imported features.
         dtype: Of the features.
         placement: Where the training features were, in words.
     """
 
     path: str
     fingerprint: str
-    source: dict[str, Any] | None
+    source: ImageSource | None
     dtype: str
     placement: str = ""
 

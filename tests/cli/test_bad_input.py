@@ -119,7 +119,7 @@ def test_a_truncated_file(tiny_bundle, tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_cuda_that_is_not_there(tiny_bundle, tiny_run, tmp_path):
-    data = tiny_run.record.features.source["source"]
+    data = tiny_run.record.features.source.source
     assert "--provider cuda" in refusal("evaluate", tiny_bundle.path, "--data", data, "--provider", "cuda")
     assert "--device: cuda found" in refusal(
         "train", tiny_run.record.features.path, "--out", tmp_path / "r", "--device", "cuda"
@@ -194,10 +194,10 @@ def test_an_interrupt_in_mid_work_leaves_nothing(command, step, flags, tiny_run,
 
     record = tiny_run.record.features
     arguments = {
-        "extract": [record.source["source"], *flags],
+        "extract": [record.source.source, *flags],
         "train": [record.path, "--out", tmp_path / "out"],
         "export": [tiny_run.path, "--out", tmp_path / "out"],
-        "evaluate": [tiny_bundle.path, "--data", record.source["source"], "--out", tmp_path / "out"],
+        "evaluate": [tiny_bundle.path, "--data", record.source.source, "--out", tmp_path / "out"],
     }[command]
     monkeypatch.setattr(step, interrupt)
     result = runner.invoke(app, [command, *map(str, arguments)])

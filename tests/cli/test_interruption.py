@@ -23,7 +23,7 @@ def invoke(*arguments):
 @pytest.fixture
 def extraction(tiny_run, tiny_backbone, tmp_path):
     """A command, and the features that it is to give."""
-    source = tiny_run.record.features.source["source"]
+    source = tiny_run.record.features.source.source
     flags = [f"--{key.replace('_', '-')}={value}" for key, value in tiny_backbone._asdict().items()]
     command = ["extract", source, *flags, "--batch-size=8", "--device=cpu", "--workers=2", "--out", tmp_path / "set"]
     return command, FeatureSet.load(tiny_run.record.features.path)

@@ -19,7 +19,7 @@ runner = CliRunner()
 
 @pytest.fixture
 def images(tiny_run):
-    return Path(tiny_run.record.features.source["source"])
+    return Path(tiny_run.record.features.source.source)
 
 
 def test_a_bundle_comes_back_as_it_was(hub, tiny_bundle, images):

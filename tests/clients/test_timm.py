@@ -18,7 +18,7 @@ def bundle(tiny_run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def predictions(tiny_run, bundle):
-    images = sorted(Path(tiny_run.record.features.source["source"]).glob("*/00*.png"))
+    images = sorted(Path(tiny_run.record.features.source.source).glob("*/00*.png"))
     return predict(bundle, images)
 
 

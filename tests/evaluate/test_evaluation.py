@@ -130,7 +130,7 @@ def test_results_are_written_without_being_asked(tiny_bundle, images):
 
 
 def test_the_training_source_is_scored_on_its_held_out_part(tiny_run, tiny_bundle):
-    results = evaluate_classifiers(tiny_bundle, data=tiny_run.record.features.source["source"])
+    results = evaluate_classifiers(tiny_bundle, data=tiny_run.record.features.source.source)
     result = results[0]
     assert result.n == 12
     card = tiny_bundle.manifest.accuracy["model.onnx"]

@@ -136,11 +136,11 @@ def with_features(run, **changes):
 
 def test_images_that_moved(tiny_run, tiny_bundle, out, tmp_path):
     source = tiny_run.record.features.source
-    moved = with_features(tiny_run, source=source | {"source": str(tmp_path / "gone")})
+    moved = with_features(tiny_run, source=dataclasses.replace(source, source=str(tmp_path / "gone")))
     with pytest.raises(InputError, match=r"cannot be opened .* name held-out images with `data`"):
         export_classifier(moved, out=out)
     assert nothing_left(out)
-    copy = shutil.copytree(source["source"], tmp_path / "copy")
+    copy = shutil.copytree(source.source, tmp_path / "copy")
     bundle = export_classifier(moved, out=out, data=copy)
     assert bundle.manifest.held_out.fingerprint == tiny_bundle.manifest.held_out.fingerprint
     assert bundle.manifest.held_out.n == 12

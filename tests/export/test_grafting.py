@@ -65,9 +65,9 @@ def test_the_new_file_is_the_old_one_up_to_its_last_layer_and_then_the_head(zoo,
 
 
 def test_it_is_an_ordinary_bundle(run, bundle, tmp_path):
-    (result,) = evaluate_classifiers(bundle, data=run.record.features.source["source"], out=tmp_path / "results")
+    (result,) = evaluate_classifiers(bundle, data=run.record.features.source.source, out=tmp_path / "results")
     assert result.top1.value == run.record.results.test.top1 > 0.5
-    image = next(Path(run.record.features.source["source"]).rglob("*.png"))
+    image = next(Path(run.record.features.source.source).rglob("*.png"))
     assert set(predict(bundle, [image])[0].labels) < set(CLASSES)
     parity = bundle.manifest.parity["model.onnx"]
     assert (parity.flips, parity.n) == (0, 12)
@@ -125,7 +125,7 @@ def imported(rows, labels, out):
 
 def test_a_head_on_features_of_nobody_knows_what(zoo, run, features, recipe_file, tmp_path):
     rows, labels = (tensor.numpy() for tensor in features.arrays("train"))
-    options = {"preprocessing": recipe_file(), "data": run.record.features.source["source"]}
+    options = {"preprocessing": recipe_file(), "data": run.record.features.source.source}
     grafted = graft(zoo, head=imported(rows, labels, tmp_path / "run"), out=tmp_path / "out", **options)
     assert grafted.manifest.backbone.spec == "onnx:zoo.onnx"
     narrow = imported(rows[:, :7], labels, tmp_path / "narrow")

@@ -15,6 +15,7 @@ from headsmith.export.training_source import held_out_features, training_images
 from headsmith.models.class_names import match_classes
 from headsmith.trainer import FeatureSet, extract, open_images, train
 from headsmith.trainer.features.extraction import extraction
+from headsmith.trainer.features.images.samples import ImageSource
 
 NUMBERS = [str(number) for number in range(12)]
 
@@ -48,7 +49,7 @@ def ids_of(held_out):
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_of_the_training_source_only_the_held_out_part_is_taken(tiny_run, tiny_bundle, tmp_path, moved):
-    folder = tiny_run.record.features.source["source"]
+    folder = tiny_run.record.features.source.source
     if moved:
         folder = shutil.copytree(folder, tmp_path / "elsewhere")
     held_out = held_out_images(folder, tiny_bundle.manifest, tiny_bundle)
@@ -95,7 +96,7 @@ def test_a_run_of_an_older_version_keeps_its_held_out_part(
     monkeypatch.setattr(extraction, "open_images", lambda *_, **__: old)
     features = extract(folder, out=tmp_path / "set", device="cpu", **tiny_backbone._asdict())
     monkeypatch.undo()
-    assert features.manifest.source == {"source": str(folder)}
+    assert features.manifest.source == ImageSource(str(folder))
     assert features.manifest.copies.across.keys() == {"val", "test"}
     run = train(features, out=tmp_path / "run", epochs=1, device="cpu")
     for data in (folder, shutil.copytree(folder, tmp_path / "elsewhere")):

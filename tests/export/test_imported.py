@@ -69,7 +69,7 @@ def test_a_backbone_that_the_user_names_makes_a_whole_classifier(tiny_run, tiny_
     again = train(named, out=tmp_path / "run", epochs=60, learning_rate=0.05, patience=60, device="cpu")
     with pytest.raises(InputError, match="imported, so their images are not known; name held-out images with `data`"):
         export_classifier(again, out=tmp_path / "bundle")
-    images = known.manifest.source["source"]
+    images = known.manifest.source.source
     bundle = export_classifier(again, out=tmp_path / "bundle", data=images)
     assert bundle.manifest.accuracy["model.onnx"].top1.value > 0.8
     with pytest.raises(InputError, match=r"test_resnet: gives features of D = 96, the files have D = 3"):

@@ -8,6 +8,7 @@ import pyarrow as pa
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.columns import Columns
 from headsmith.trainer.features.extraction.request import Request
+from headsmith.trainer.features.images.samples import ImageSource
 from headsmith.trainer.features.manifest import FeatureSetManifest, FeatureStatistics
 from headsmith.trainer.features.row_checksums import rows_sha256
 
@@ -29,7 +30,7 @@ def made_up_manifest(columns, classes: int) -> FeatureSetManifest:
         fingerprint="digits",
         request=Request(backbone=None, weights=None, split_rule="by hand", dtype="float32"),
         backbone=None,
-        source={"source": "digits"},
+        source=ImageSource("digits"),
         class_names=[str(name) for name in range(classes)],
         splits={name: len(split.ids) for name, split in columns.items()},
         split_rule="by hand",

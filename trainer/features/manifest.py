@@ -16,7 +16,7 @@ from ...models.preprocessing import upgraded_recipe
 from .columns import Columns
 from .copies import Copies
 from .extraction.request import Request, RequestedBackbone
-from .images.samples import SPLITS, Unreadable
+from .images.samples import SPLITS, ImageSource, Unreadable
 
 FORMAT = "headsmith.features"
 FORMAT_VERSION = 1
@@ -77,7 +77,7 @@ class FeatureSetManifest:
         fingerprint: SHA-256 of ``request``.
         request: What decides the features.
         backbone: What computed them; ``None`` of imported features of an unknown one.
-        source: The arguments that open the images again; ``None`` of imported features.
+        source: What opens the images again; ``None`` of imported features.
         source_fingerprint: Of the images as they were found; ``None`` of imported features.
         imported: Where imported features are from; ``None`` of extracted ones.
         class_names: The C classes; a label is an index into them.
@@ -104,7 +104,7 @@ class FeatureSetManifest:
     fingerprint: str
     request: Request
     backbone: BackboneRecord | None
-    source: dict[str, Any] | None
+    source: ImageSource | None
     source_fingerprint: str | None = field(default=None, metadata=OPTIONAL)
     imported: Imported | None = field(default=None, metadata=OPTIONAL)
     class_names: list[str]

@@ -48,7 +48,7 @@ def again(kind, tiny_run, tmp_path_factory):
 
 
 def image_of(run, name: str) -> Path:
-    return sorted((Path(run.record.features.source["source"]) / name).iterdir())[0]
+    return sorted((Path(run.record.features.source.source) / name).iterdir())[0]
 
 
 def test_the_code_of_the_readme_runs_as_it_stands(kind, bundle, tiny_run, tmp_path):
@@ -170,7 +170,7 @@ def test_two_exports_are_the_same_bytes(bundle, again):
 
 def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
     run = tiny_run.record
-    places = [run.features.path, run.features.source["source"], run.backbone.checkpoint]
+    places = [run.features.path, run.features.source.source, run.backbone.checkpoint]
     places = [str(Path(place).parent) for place in places] + [
         sys.prefix,
         str(Path(__file__).parents[3]),
@@ -184,7 +184,7 @@ def test_no_path_of_this_machine_is_in_a_bundle(bundle, tiny_run):
 def test_a_bundle_knows_the_place_of_its_training(bundle, tiny_run):
     """By hashes; an older bundle by the path itself."""
     features = tiny_run.record.features
-    source = features.source["source"]
+    source = features.source.source
     older = replace(bundle, manifest=replace(bundle.manifest, features=FeaturesOrigin(**vars(features))))
     for found in (bundle, older):
         assert same_source(source, found.manifest) is not None

@@ -204,7 +204,7 @@ def test_nearness_to_pil_is_reported(whole):
 
 
 def test_whole_images_are_evaluated_and_predicted(whole, every, photos, tiny_run, tmp_path):
-    source = tiny_run.record.features.source["source"]
+    source = tiny_run.record.features.source.source
     assert evaluate_classifiers(whole, data=source, out=tmp_path / "results")[0].n == 12
     found, expected = predict(whole, photos), predict(every, photos)
     assert [one.labels for one in found] == [one.labels for one in expected]

@@ -145,11 +145,11 @@ def test_no_temperature_without_the_features(tiny_run, tmp_path, gone):
     features = dataclasses.replace(tiny_run.record.features, **gone)
     run = dataclasses.replace(tiny_run, record=dataclasses.replace(tiny_run.record, features=features))
     with pytest.raises(InputError, match="calibrate: "):
-        export_classifier(run, out=tmp_path / "bundle", calibrate=True, data=tiny_run.record.features.source["source"])
+        export_classifier(run, out=tmp_path / "bundle", calibrate=True, data=tiny_run.record.features.source.source)
 
 
 def test_no_ranges_without_the_training_images(tiny_run, tmp_path, image_folder):
-    elsewhere = tiny_run.record.features.source | {"source": str(tmp_path / "gone")}
+    elsewhere = dataclasses.replace(tiny_run.record.features.source, source=str(tmp_path / "gone"))
     features = dataclasses.replace(tiny_run.record.features, source=elsewhere)
     record = dataclasses.replace(tiny_run.record, features=features)
     images = image_folder({"cat": 3, "dog": 3})

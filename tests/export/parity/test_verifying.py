@@ -26,7 +26,7 @@ def copy(tiny_bundle, tmp_path):
 
 
 def source(run):
-    return run.record.features.source["source"]
+    return run.record.features.source.source
 
 
 @pytest.mark.parametrize("with_data", [False, True])

@@ -98,7 +98,7 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
 def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[Unreadable]) -> None:
     """Refuse what the unreadable images leave useless."""
     names = listed([f"{one.id} ({one.reason})" for one in unreadable], 3)
-    column = images.source.get("image_column")
+    column = images.source.image_column
     place = "" if column is None else f" in column {short(column)}"
     remedy = f"is readable{place}: {names}; repair them or add others"
     lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))

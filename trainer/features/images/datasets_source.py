@@ -20,7 +20,7 @@ from ....core.printable import short
 from ....models.images import UnreadableImage
 from .foreign_folder import check_features, check_saved, data_files
 from .labels import Labels, index_labels
-from .samples import Listing, Sample, by_split, listed
+from .samples import ImageSource, Listing, Sample, by_split, listed
 from .source_kind import is_saved
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,6 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
     samples = [
         Sample(f"{split}/{row}", index, split) for (split, row), index in zip(places, labels.tolist(), strict=True)
     ]
-    keys = {"source": place, "image_column": image, "label_column": label}
     sizes = cache(lambda split: _sizes(images[split]))
     roots = (
         [Path(place)]
@@ -67,7 +66,7 @@ def list_dataset(source: str | Path, image_column: str | None, label_column: str
         else [Path(HF_HUB_CACHE), Path(datasets.config.HF_DATASETS_CACHE)]  # not the folder around, which holds tokens
     )
     return Listing(
-        keys,
+        ImageSource(place, image, label),
         class_names,
         samples,
         divided,

@@ -12,7 +12,7 @@ from pathlib import Path
 from ....core.errors import InputError
 from ....core.printable import printable
 from .labels import check_names
-from .samples import Listing, Sample, by_split, listed, split_called
+from .samples import ImageSource, Listing, Sample, by_split, listed, split_called
 
 IMAGE_SUFFIXES = frozenset(
     ".avif .bmp .gif .ico .j2k .jfif .jp2 .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
@@ -50,7 +50,7 @@ def list_folder(root: Path) -> Listing:
     walk.tell()
     place = root.resolve()
     content, size = partial(_path, place), partial(_size, place)
-    return Listing({"source": str(place)}, names, samples, bool(splits), content, size)
+    return Listing(ImageSource(str(place)), names, samples, bool(splits), content, size)
 
 
 def _path(root: Path, sample: Sample) -> Path:

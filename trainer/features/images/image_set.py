@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
@@ -18,7 +17,7 @@ from ....models.images import open_image
 from .decode_threads import ordered_map
 from .folder_source import list_folder
 from .picture_identity import content_hash, hashes_of_equal_size
-from .samples import HELD_OUT_SHARE, SEED, SPLITS, Listing, Sample, carve, listed, move
+from .samples import HELD_OUT_SHARE, SEED, SPLITS, ImageSource, Listing, Sample, carve, listed, move
 from .source_kind import is_datasets_folder
 
 TOGETHER = ", copies of a picture in one split"
@@ -30,7 +29,7 @@ class ImageSet:
     """Labelled images in a fixed order: train, val, test; within a split as the source lists them.
 
     Attributes:
-        source: The keyword arguments of `open_images` that open this set again, as JSON values.
+        source: What opens this set again, with `reopen`.
         class_names: Name of every class; a label is an index into them.
         samples: Id, label and split of every image.
         split_rule: How the images came to be divided, in words.
@@ -39,7 +38,7 @@ class ImageSet:
         known: SHA-256 of bytes that were read already, by id.
     """
 
-    source: dict[str, Any]
+    source: ImageSource
     class_names: list[str]
     samples: list[Sample]
     split_rule: str
@@ -74,7 +73,7 @@ class ImageSet:
             why: What the split rule says of it.
         """
         rule = self.split_rule if why in self.split_rule else self.split_rule + why
-        source = self.source | {"together": dict(splits)}
+        source = replace(self.source, together=dict(splits))
         return replace(self, source=source, samples=move(self.samples, splits), split_rule=rule)
 
     @cached_property
@@ -161,13 +160,19 @@ def open_images(
     return images.moved(moves) if same or isinstance(together, Mapping) else images
 
 
-def reopen(source: Mapping[str, Any]) -> ImageSet:
+def reopen(source: ImageSource) -> ImageSet:
     """The images that the record of a feature set, a run or a bundle names, divided as they were then.
 
     Raises:
         InputError: See `open_images`.
     """
-    return open_images(**({"together": False} | dict(source)))
+    return open_images(
+        source.source,
+        image_column=source.image_column,
+        label_column=source.label_column,
+        splits=source.splits is not False,
+        together=False if source.together is None else source.together,
+    )
 
 
 def _find(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
@@ -185,8 +190,8 @@ def _listed(path: Path, source: str | Path, image_column: str | None, label_colu
     return list_dataset(source, image_column, label_column)
 
 
-def _image_set(listing: Listing, samples: list[Sample], rule: str, **source: Any) -> ImageSet:
-    return ImageSet(listing.source | source, listing.class_names, samples, rule, listing.content)
+def _image_set(listing: Listing, samples: list[Sample], rule: str) -> ImageSet:
+    return ImageSet(listing.source, listing.class_names, samples, rule, listing.content)
 
 
 def _held_out(listing: Listing, name: str) -> ImageSet:
@@ -197,7 +202,8 @@ def _held_out(listing: Listing, name: str) -> ImageSet:
             found = sorted({sample.split for sample in listing.samples})
             raise InputError(f"{name}: is divided into {found} and has no test split; name a folder of class folders")
     samples = [replace(sample, split="test") for sample in samples]
-    return _image_set(listing, samples, "all images are held out", splits=False)
+    images = _image_set(listing, samples, "all images are held out")
+    return replace(images, source=replace(images.source, splits=False))
 
 
 def _check_classes(listing: Listing, name: str) -> None:

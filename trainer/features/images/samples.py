@@ -3,12 +3,13 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from ....core.errors import InputError
+from ....core.records import OPTIONAL
 from .stratified_split import stratified_split
 
 SPLITS = ("train", "val", "test")
@@ -46,11 +47,31 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
+class ImageSource:
+    """Where images are from: the arguments of `open_images` that open them again.
+
+    Attributes:
+        source: A folder, or the name of a data set on the hub.
+        image_column: Column with the images; ``None`` of class folders.
+        label_column: Column with the labels; ``None`` of class folders.
+        splits: ``False`` where all of them are held out.
+        together: The splits, by id, of images that follow copies of theirs or take the places of unreadable ones;
+            ``None`` where copies go their own ways.
+    """
+
+    source: str
+    image_column: str | None = field(default=None, metadata=OPTIONAL)
+    label_column: str | None = field(default=None, metadata=OPTIONAL)
+    splits: bool | None = field(default=None, metadata=OPTIONAL)
+    together: dict[str, str] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True)
 class Listing:
     """All samples of a source as they were found, before anything is divided.
 
     Attributes:
-        source: The keyword arguments of `open_images` that find this source again.
+        source: Where it was found.
         class_names: Name of every class; a label is an index into them.
         samples: Grouped by split, in a fixed order.
         divided: Whether the source itself says which split a sample is in; else all are in ``train``.
@@ -58,7 +79,7 @@ class Listing:
         size: From a sample to the number of its bytes, without reading them; ``None`` where there are none.
     """
 
-    source: dict[str, str]
+    source: ImageSource
     class_names: list[str]
     samples: list[Sample]
     divided: bool

@@ -15,6 +15,7 @@ from headsmith.trainer.features import FeatureSet, extract, inspect_features, op
 from headsmith.trainer.features.images import samples
 from headsmith.trainer.features.images.image_set import reopen
 from headsmith.trainer.features.images.picture_identity import picture_hash
+from headsmith.trainer.features.images.samples import ImageSource
 
 SUFFIXES = {"bytes": "png", "format": "bmp", "metadata": "png"}
 
@@ -80,7 +81,9 @@ def test_copies_stay_in_one_split_where_it_is_carved(doubled, tiny_backbone, tmp
     assert {sample.id: sample.split for sample in again.samples} == places
     for split in found.splits:
         assert [sample.id for sample in again.split(split).samples] == found.ids(split)
-    assert json.loads(json.dumps(found.manifest.source)) == found.manifest.source
+    written = json.loads((found.path / "manifest.json").read_text())["source"]
+    assert written.keys() == {"source", "together"} and written["source"] == str(folder)
+    assert written["together"].items() <= places.items()
     assert run(folder, tmp_path / "set", tiny_backbone).manifest == found.manifest
 
 
@@ -94,14 +97,14 @@ def test_a_division_without_copies_is_what_it_was(doubled, tiny_backbone, tmp_pa
         expected |= {s.id: split for s, split in zip(group, ["test"] * 2 + ["val"] * 2, strict=False)}
         assert name == "abc"[label]
     assert {s.id: s.split for s in images.samples if s.split != "train"} == expected
-    assert images.source == {"source": str(folder)}
+    assert images.source == ImageSource(str(folder))
     assert images.split_rule.endswith("by rank of sha256('0:' + id)")
 
 
 def test_an_old_division_is_kept_by_its_record(doubled):
     """Older versions did not look for copies: what their records name opens as they divided it."""
     folder = doubled("bytes")
-    old = reopen({"source": str(folder)})
+    old = reopen(ImageSource(str(folder)))
     places = {s.id: s.split for s in old.samples}
     torn = sum(places[name] != places[name.replace("copy_", "")] for name in places if "copy_" in name)
     assert torn > 0

@@ -18,6 +18,7 @@ from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import FeatureSet, extract, open_images
 from headsmith.trainer.features.extraction import extraction
 from headsmith.trainer.features.images import batches
+from headsmith.trainer.features.images.samples import ImageSource
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_datasets_opens_the_folder(features):
 
 def test_the_manifest_says_where_the_features_came_from(folder, features, tiny_backbone):
     manifest, images = features.manifest, open_images(folder)
-    assert manifest.source == images.source == {"source": str(folder)}
+    assert manifest.source == images.source == ImageSource(str(folder))
     assert manifest.source_fingerprint == images.fingerprint
     assert manifest.split_rule == images.split_rule
     assert manifest.splits == {"train": 27, "val": 3, "test": 3}
@@ -213,7 +214,7 @@ def test_a_datasets_source_extracts_to_the_same_features(folder, features, tiny_
     for split in data:
         assert torch.equal(found.arrays(split)[0], features.arrays(split)[0])
         assert torch.equal(found.arrays(split)[1], features.arrays(split)[1])
-    assert found.manifest.source["image_column"] == "image"
+    assert found.manifest.source.image_column == "image"
 
 
 def test_real_photographs_under_lite0(tmp_path):

@@ -13,6 +13,8 @@ from PIL import Image
 from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import open_images
+from headsmith.trainer.features.images.image_set import reopen
+from headsmith.trainer.features.images.samples import ImageSource
 
 COLOURS = {"red": (250, 0, 0), "green": (0, 250, 0), "blue": (0, 0, 250)}
 
@@ -46,8 +48,8 @@ def test_saved_dataset_keeps_its_class_order(tmp_path):
     assert Counter(s.split for s in images.samples) == {"train": 24, "val": 3, "test": 3}
     for row, sample in enumerate(images.samples):
         assert images.read(row).getpixel((0, 0)) == COLOURS[images.class_names[sample.label]]
-    assert images.source == {"source": str(tmp_path / "set"), "image_column": "image", "label_column": "label"}
-    assert open_images(**images.source).fingerprint == images.fingerprint
+    assert images.source == ImageSource(str(tmp_path / "set"), "image", "label")
+    assert reopen(images.source).fingerprint == images.fingerprint
 
 
 def test_splits_and_their_synonyms(tmp_path):
@@ -251,7 +253,7 @@ def test_the_index_that_pandas_writes_is_no_label(tmp_path):
     (tmp_path / "set").mkdir()
     rows.to_parquet(tmp_path / "set" / "test.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "set" / "test.parquet").names
-    assert open_images(tmp_path / "set", splits=False).source["label_column"] == "kind"
+    assert open_images(tmp_path / "set", splits=False).source.label_column == "kind"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from torchvision.datasets import ImageFolder
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images.folder_source import images_under
+from headsmith.trainer.features.images.image_set import reopen
 from headsmith.trainer.features.images.labels import Labels, index_labels
 from headsmith.trainer.features.images.samples import Sample, carve
 
@@ -45,7 +46,7 @@ def test_missing_splits_are_carved_by_class_and_stay_the_same(image_folder):
     assert images.samples == again.samples
     assert images.fingerprint == again.fingerprint
     assert "carved from train" in images.split_rule
-    assert open_images(**images.source).samples == images.samples
+    assert reopen(images.source).samples == images.samples
 
 
 @settings(deadline=None)

@@ -34,7 +34,7 @@ def test_a_tar_of_images_and_labels(tmp_path):
     members = [(f"{row}.{end}", one) for row in range(6) for end, one in (("png", PNG), ("cls", b"01"[row % 2 :][:1]))]
     archive(tmp_path / "shop" / "test.tar", *members)
     found = open_images(tmp_path / "shop", splits=False)
-    assert found.source["label_column"] == "cls"  # not __key__ and __url__, which the reader adds
+    assert found.source.label_column == "cls"  # not __key__ and __url__, which the reader adds
     assert len(found) == 6 and found.read(0).size == (8, 8)
 
 
@@ -51,7 +51,7 @@ def test_a_tar_of_two_images_a_sample(tmp_path, pair, taken):
     ):
         open_images(tmp_path / "shop", splits=False)
     found = open_images(tmp_path / "shop", image_column=taken, splits=False)
-    assert found.source["image_column"] == taken and found.read(0).size == (8, 8)
+    assert found.source.image_column == taken and found.read(0).size == (8, 8)
 
 
 @pytest.mark.parametrize(
