@@ -98,10 +98,10 @@ def evaluate_classifiers(
     options = of_keywords(EvaluationOptions, locals())
     sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
     rows = expand([source.source if isinstance(source, Bundle) else source for source in sources])
-    return _evaluate(rows, _folder(data) if out is None else Path(out), options)
+    return evaluate(rows, _folder(data) if out is None else Path(out), options)
 
 
-def _evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions) -> Results:
+def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions) -> Results:
     """`evaluate_classifiers` with its options as one."""
     candidates = find_candidates(rows, **options.files)
     source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))

@@ -1,6 +1,7 @@
 from .core.errors import DamagedFileError, HeadsmithError, InputError, ProviderError
 from .core.version import __version__
 from .evaluate import Comparison, EvalResult, Prediction, compare, evaluate_classifiers, predict, write_report
+from .evaluate.benchmark import Benchmark, BenchmarkRow, benchmark
 from .export import (
     Bundle,
     ExportError,
@@ -23,6 +24,8 @@ from .trainer.sweep import Sweep, sweep
 __all__ = [
     "Backbone",
     "BackboneInfo",
+    "Benchmark",
+    "BenchmarkRow",
     "Bundle",
     "Comparison",
     "DamagedFileError",
@@ -44,6 +47,7 @@ __all__ = [
     "TopKCrossEntropy",
     "TrainConfig",
     "__version__",
+    "benchmark",
     "compare",
     "evaluate_classifiers",
     "export_classifier",

@@ -59,6 +59,26 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+class SeveralCommand(Command):
+    """A sub-command whose options of several values take all words up to the next option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the option before each further word, as the parser knows it."""
+        several = {name for param in self.params if getattr(param, "multiple", False) for name in param.opts}
+        found: list[str] = []
+        option = ""
+        for arg, following in pairwise([*args, "--"]):
+            if arg in several:
+                option = arg
+                found += [arg] * following.startswith("--")  # without a value, which is told
+            elif arg.startswith("--") or not option:
+                option = ""
+                found.append(arg)
+            else:
+                found += [option, arg]
+        return super().parse_args(ctx, found)
+
+
 class Commands(TyperGroup):
     """The sub-commands; an expected error becomes an exit code, and ``--debug`` shows its traceback as well."""
 

@@ -14,6 +14,7 @@ NOT_RUN = {
     "make ": "each is a step of continuous integration, which runs this test; that the target exists is tested",
     ".ci/run": "it runs this test; that it exists is tested",
     "headsmith demo": "half a minute; tests/cli/test_end_to_end.py runs a quick one",
+    "headsmith benchmark": "minutes; tests/evaluate/benchmark runs a small one",
     "headsmith verify bundles/photos --data photos --provider cuda": "needs a GPU; tests/export/parity has the rest",
 }
 

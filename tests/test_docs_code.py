@@ -20,6 +20,7 @@ from markdown_code import NOT_RUN, Block, anchors, blocks, commands, links, outp
 from typer.testing import CliRunner
 
 from headsmith.cli import app
+from headsmith.evaluate.benchmark.plan import read_config
 from headsmith.evaluate.metrics import score_rows
 from headsmith.evaluate.zoo.manifest import read_manifest
 from headsmith.export import export_classifier
@@ -51,6 +52,7 @@ YAML = {
         "zoo.yaml",
         lambda path: [recipe_of(row.preprocessing, row.id, None) for row in read_manifest(path)[:1]],
     ),
+    "backbones": ("benchmark.yaml", read_config),
     "resize_mode": ("recipe.yaml", lambda path: read_recipe(path, "nchw")),
 }
 GRAPH = """(float[N,3,224,224] images) => (float[N,9] logits) {

@@ -1,6 +1,7 @@
 """The folder of results, into which several evaluations may write at once."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,14 @@ class ResultsFolder:
             for row in new:
                 rows = _with(rows, row)
             write_table(self.path / TABLE, rows)
+
+
+def forget(path: Path, keys: Collection[str]) -> None:
+    """Take results out of a folder: what they measured is not there any more."""
+    with FileLock(path / LOCK):
+        write_table(path / TABLE, [row for row in read_table(path / TABLE) if row.get("key") not in keys])
+        for key in keys:
+            shutil.rmtree(path / MODELS / key, ignore_errors=True)
 
 
 def _with(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -3,7 +3,18 @@
 What is heavy (torch, timm, onnxruntime) is imported inside the commands, so that ``headsmith --help`` is quick.
 """
 
-from . import environment, features, training, deployment, evaluation, report, onnx_files, hub  # isort: skip  # the order of the help
+from . import environment, features, training, deployment, evaluation, benchmark, report, onnx_files, hub  # isort: skip  # the order of the help
 from .app import app
 
-__all__ = ["app", "deployment", "environment", "evaluation", "features", "hub", "onnx_files", "report", "training"]
+__all__ = [
+    "app",
+    "benchmark",
+    "deployment",
+    "environment",
+    "evaluation",
+    "features",
+    "hub",
+    "onnx_files",
+    "report",
+    "training",
+]

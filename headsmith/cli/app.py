@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..commands import Command, Commands
+from ..commands import Command, Commands, SeveralCommand
 from ..core.terminal import LogFormatter, Once
 from ..core.version import __version__
 
@@ -14,9 +14,9 @@ from ..core.version import __version__
 class App(typer.Typer):
     """An application whose commands are `Command`."""
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
-        """Register a command, as Typer does."""
-        return super().command(name, cls=Command, **options)
+    def command(self, name: str | None = None, *, several: bool = False, **options: Any) -> Callable[[Any], Any]:
+        """Register a command, as Typer does; with ``several`` an option with many values takes all that follow it."""
+        return super().command(name, cls=SeveralCommand if several else Command, **options)
 
 
 app = App(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)

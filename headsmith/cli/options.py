@@ -65,11 +65,18 @@ def _annotation(field: "dataclasses.Field[Any]", left_out: bool = False) -> Any:
     about = field.metadata
     flag = about.get("flag", f"--{field.name.replace('_', '-')}")
     names = [flag] if field.type is not bool or not left_out else [f"{flag}/--no-{flag[2:]}"]
-    in_words = about["left_out"] or (str(field.default) if left_out else None)
+    in_words = about["left_out"] or (_in_words(field.default) if left_out else None)
     said: dict[str, Any] = {} if in_words is None else {"show_default": in_words}
     if "parser" in about:
         said |= {"parser": _parser(about["parser"]), "metavar": about["metavar"]}
     return Annotated[_kind(field, left_out), typer.Option(*names, help=about["text"], **said)]
+
+
+def _in_words(default: Any) -> str | None:
+    """A default that is not passed on; nothing where it is nothing."""
+    if default is None:
+        return None
+    return ", ".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _parser(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -97,7 +104,7 @@ def _kind(field: "dataclasses.Field[Any]", left_out: bool) -> Any:
 
 
 def _scalar(kind: Any) -> Any:
-    choices = [one for one in get_args(kind) or (kind,) if one is not NoneType]
+    choices = [one for one in get_args(kind) or (kind,) if one not in (NoneType, Ellipsis)]
     return str if len(choices) != 1 or isinstance(kind, str) else choices[0]
 
 

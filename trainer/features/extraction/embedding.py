@@ -14,6 +14,10 @@ from .request import AMP_DTYPE
 from .views import Pixels
 
 
+class BeyondRangeError(InputError):
+    """A feature that the stored dtype has no number for."""
+
+
 @dataclass
 class Pending:
     """Features on their way to the CPU.
@@ -36,18 +40,19 @@ class Pending:
         """The features, ``(N, D)``, in the stored dtype, on the CPU.
 
         Raises:
-            InputError: One of them is not finite, or not in the stored dtype.
+            InputError: One of them is not finite.
+            BeyondRangeError: One of them is not in the stored dtype.
         """
         if self.event is not None:
             self.event.synchronize()
         self._check(self.finite, f"the backbone gives NaN or infinite features; {self.hint}")
         kind, fits = self.stored.dtype, torch.isfinite(self.stored).all(dim=1)
-        self._check(fits, f"a feature is beyond {kind}'s range; extract with --dtype float32")
+        self._check(fits, f"a feature is beyond {kind}'s range; extract with --dtype float32", BeyondRangeError)
         return self.stored
 
-    def _check(self, good: Tensor, problem: str) -> None:
+    def _check(self, good: Tensor, problem: str, kind: type[InputError] = InputError) -> None:
         if not good.all():
-            raise InputError(f"{self.ids[int((~good).nonzero()[0])]}: {problem}")
+            raise kind(f"{self.ids[int((~good).nonzero()[0])]}: {problem}")
 
 
 class Embedder:

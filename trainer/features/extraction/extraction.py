@@ -19,7 +19,7 @@ from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FeatureSet
 from ..images.batches import check_at_least_one
-from ..images.image_set import open_images
+from ..images.image_set import ImageSet, open_images
 from ..manifest import FORMAT, MANIFEST, read_manifest
 from .assembly import assemble, publish
 from .embedding import Embedder
@@ -34,7 +34,7 @@ DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
 @typed
 def extract(
-    images: str | Path,
+    images: str | Path | ImageSet,
     *,
     out: str | Path,
     backbone: str = "lite0",
@@ -64,7 +64,7 @@ def extract(
     place, and all return it. Under torchrun they take a CUDA device each.
 
     Args:
-        images: Folder of class folders, or a `datasets` folder or name; see `open_images`.
+        images: Folder of class folders, or a `datasets` folder or name; see `open_images`; or what that opened.
         out: Folder of the feature set.
         backbone: ``lite0``, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]`` or ``onnx:FILE``.
         checkpoint: Local weights for the backbone.
@@ -100,8 +100,10 @@ def extract(
     if dtype not in DTYPES:
         raise InputError(f"--dtype: {dtype!r} is not known; expected one of {list(DTYPES)}")
     processes, out = Processes.launched(device), Path(out)
-    _check_outside(out, images)
-    image_set = open_images(images, image_column=image_column, label_column=label_column)
+    if not isinstance(images, ImageSet):
+        check_outside(out, images)
+        images = open_images(images, image_column=image_column, label_column=label_column)
+    image_set = images
     with stage(f"Loading {backbone}"):
         network = load_backbone(
             backbone,
@@ -182,7 +184,8 @@ def _check_strict(folder: Path, strict: bool) -> None:
         )
 
 
-def _check_outside(out: Path, images: str | Path) -> None:
+def check_outside(out: Path, images: str | Path) -> None:
+    """Raise an `InputError` if a folder that is to be made lies inside the folder of the images."""
     source = Path(images).resolve()
     if source.is_dir() and out.resolve().is_relative_to(source):
         raise InputError(f"--out {out}: lies inside the images ({images}), where it would be taken for a class")

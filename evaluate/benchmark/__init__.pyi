@@ -1,0 +1,5 @@
+from .benchmarking import benchmark
+from .record import BenchmarkRow
+from .result import Benchmark
+
+__all__ = ["Benchmark", "BenchmarkRow", "benchmark"]

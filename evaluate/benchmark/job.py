@@ -1,0 +1,81 @@
+"""A further process of a benchmark: it takes backbones as the first one does, and ends when all rows are known."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ...core.records import to_json
+from ...core.typed_json import structured
+from ...trainer.features.images.samples import ImageSource
+from .options import BenchmarkOptions
+from .plan import Unit
+from .work import Work
+
+_WAIT = 10
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process is told on its standard input, as JSON.
+
+    Attributes:
+        out: See `Work`, as all others.
+        source: The arguments that open the images.
+        units: The backbones.
+        options: Of the benchmark.
+        began: When the command began.
+    """
+
+    out: str
+    source: ImageSource
+    units: list[Unit]
+    options: BenchmarkOptions
+    began: float
+
+
+@contextmanager
+def jobs(work: Work) -> Iterator[None]:
+    """Let further processes share the work of the block; they are ended with it."""
+    told = json.dumps(
+        to_json(Job(str(work.out.absolute()), work.images.source, list(work.units), work.options, work.began))
+    )
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(work.options.jobs - 1):
+            started.append(subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE))  # noqa: S603
+            pipe = started[-1].stdin
+            if pipe is not None:
+                with pipe:
+                    pipe.write(told.encode())
+        yield
+    except BaseException:
+        for process in started:
+            process.terminate()
+        raise
+    finally:
+        for process in started:
+            try:
+                process.wait(_WAIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def main() -> None:
+    """Do what standard input says; rows are told by whoever reads them."""
+    from pathlib import Path
+
+    import torch
+
+    from ...core.cpus import usable_cpus
+    from ...trainer.features.images.image_set import reopen
+
+    job = structured(json.loads(sys.stdin.read()), Job, "standard input", advice="run the benchmark again")
+    torch.set_num_threads(max(1, usable_cpus() // job.options.jobs))
+    Work(Path(job.out), reopen(job.source), job.units, job.options, job.began).do(lambda row: None)
+
+
+if __name__ == "__main__":
+    main()

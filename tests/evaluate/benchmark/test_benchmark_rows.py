@@ -1,0 +1,132 @@
+"""Every backbone has a row, and its figures are those of the commands one by one."""
+
+import csv
+import shutil
+
+import pytest
+import timm
+import torch
+
+from headsmith.evaluate import evaluate_classifiers
+from headsmith.evaluate.benchmark import Benchmark, benchmark
+from headsmith.evaluate.benchmark.leaderboard import COLUMNS
+from headsmith.evaluate.benchmark.stages import Stages
+from headsmith.export import export_classifier
+from headsmith.trainer import extract
+from headsmith.trainer.sweep import sweep
+
+TRAINED = (
+    "lite0-32-grid",
+    "onnx-light_shufflenet-grid",
+    "onnx-light_squeezenet-grid",
+    "test_resnet-grid",
+    "test_vit-grid",
+)
+
+
+def heads(found):
+    return {row.name: row for row in found.rows if row.kind == "head"}
+
+
+def test_there_is_a_row_for_every_backbone_and_one_that_fails_says_why(five):
+    rows = heads(five)
+    assert sorted(rows) == sorted([*TRAINED, "lost-grid"])
+    lost = rows.pop("lost-grid")
+    assert (lost.state, lost.top1) == ("failed", None)
+    assert lost.reason.startswith("extract: checkpoint ") and "does not fit the backbone" in lost.reason
+    assert five.failed == [lost]
+    for row in rows.values():
+        assert row.top1.n == row.val_top1.n == 6, row.reason
+        assert row.latency.p50 > 0 and row.images_per_second > 0 and row.file_mb > 0
+        assert (five.path / row.bundle / "model.onnx").is_file()
+    assert rows["lite0-32-grid"].image_size == 32
+    assert rows["onnx-light_squeezenet-grid"].notes[0] == "features beyond float16 are stored as float32"
+
+
+def test_validation_chooses_and_what_needs_no_training_stands_below(five):
+    rows = heads(five)
+    best = max(row.val_top1.value for row in rows.values() if row.val_top1)
+    assert five.winner.val_top1.value == best and five.winner.tied
+    untrained = [row for row in five.rows if row.kind == "baseline"]
+    assert [row.name for row in untrained][-1] == "majority class"
+    assert untrained[-1].top1.value == pytest.approx(1 / 3)  # three classes of as many images
+    assert untrained[0].name.endswith(f"nearest on {five.winner.name}")
+
+
+def test_a_row_is_what_the_commands_give_one_by_one(five, zoo, tmp_path):
+    checkpoint = zoo.folder / str(zoo.local("test_vit")["checkpoint"])
+    features = extract(
+        zoo.images, out=tmp_path / "features", backbone="timm:test_vit", checkpoint=checkpoint, device="cpu"
+    )
+    found = sweep(features, config=zoo.folder / "grid.yaml", out=tmp_path / "sweep", device="cpu")
+    bundle = export_classifier(found.best, out=tmp_path / "bundle")
+    (result,) = evaluate_classifiers(bundle, data=zoo.images, out=tmp_path / "results")
+    row = heads(five)["test_vit-grid"]
+    assert (row.top1, row.top5) == (result.top1, result.top5)
+    assert row.val_top1.value == found.record.winner.val.top1
+    assert (row.parameters, row.file_mb) == (result.setup.parameters, result.setup.bytes / 1e6)
+
+
+def test_the_table_has_timms_columns_first_and_reads_back(five):
+    with (five.path / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    frame, again = five.to_pandas(), Benchmark.load(five.path)
+    assert list(rows[0]) == list(frame.columns) == list(COLUMNS)
+    assert list(rows[0])[:3] == ["model", "img_size", "top1"]
+    assert [row["model"] for row in rows] == [row.name for row in five.rows] == list(frame["model"])
+    assert again.record == five.record
+    text = (five.path / "leaderboard.md").read_text(encoding="utf-8")
+    assert f"Deploy {five.winner.name}, the best of 5 on validation" in text
+    assert all(f"| {row.name} |" in text for row in five.rows)
+
+
+def test_an_interruption_keeps_what_is_done_and_one_more_backbone_is_done_alone(zoo, tmp_path, monkeypatch):
+    done = []
+
+    def counted(name):
+        original = getattr(Stages, name)
+
+        def stage(self, *args):
+            done.append((name, self.unit.base))
+            if interrupted and name == "export":
+                raise KeyboardInterrupt
+            return original(self, *args)
+
+        monkeypatch.setattr(Stages, name, stage)
+
+    for name in ("extract", "sweep", "export"):
+        counted(name)
+    interrupted, out = True, tmp_path / "out"
+    one = zoo.config("one", backbones=[zoo.local("test_resnet")], sweep="grid.yaml", device="cpu")
+    two = zoo.config(
+        "two", backbones=[zoo.local("test_resnet"), zoo.local("test_vit")], sweep="grid.yaml", device="cpu"
+    )
+    with pytest.raises(KeyboardInterrupt) as stop:
+        benchmark(zoo.images, config=one, out=out)
+    assert "the same command goes on from there" in stop.value.__notes__[0]
+    interrupted = False
+    sweeps = out / "sweeps" / "test_resnet-grid" / "sweep.json"
+    written = sweeps.stat().st_mtime_ns
+    first = benchmark(zoo.images, config=one, out=out)
+    assert sweeps.stat().st_mtime_ns == written  # the sweep of the interrupted run, used again
+    assert [row.name for row in first.rows if row.kind == "head"] == ["test_resnet-grid"]
+    done.clear()
+    both = benchmark(zoo.images, config=two, out=out)
+    assert {base for _, base in done} == {"test_vit"}
+    assert heads(both).keys() == {"test_resnet-grid", "test_vit-grid"}
+    assert heads(both)["test_resnet-grid"].top1 == heads(first)["test_resnet-grid"].top1
+    done.clear()
+    assert heads(benchmark(zoo.images, config=two, out=out)) == heads(both)
+    assert done == []
+    shutil.rmtree(out / "bundles" / both.winner.name)  # as where another row had won before
+    again = benchmark(zoo.images, config=two, out=out)
+    assert (out / again.winner.bundle / "model.onnx").is_file()
+    torch.manual_seed(1)
+    torch.save(timm.create_model("test_resnet").state_dict(), zoo.folder / "test_resnet.pth")
+    try:
+        other = benchmark(zoo.images, config=one, out=out)
+    finally:
+        (zoo.folder / "test_resnet.pth").unlink()
+        zoo.local("test_resnet")
+    assert {base for _, base in done} == {"test_resnet"}
+    assert [row.name for row in other.rows if row.kind == "head"].count("test_resnet-grid") == 1
