@@ -177,6 +177,11 @@ def test_two_rows_a_program(monkeypatch, method, dtype):
     assert_same(logits, labels, sample_p_k=sample_p_k, m=6, method=method, reduction="none")
 
 
+@pytest.mark.parametrize("method", NETWORKS)
+def test_most_layers_in_registers(method):
+    assert_same(*one_row(2, 37), p_k=[0.25] * 4, m=16, method=method)
+
+
 MASKED = [{"method": method, "softmax_over": "candidates"} for method in FUSED] + [
     {"method": method, "softmax_over": "classes"} for method in ("softsort", "splitter_selection")
 ]

@@ -85,6 +85,14 @@ def test_forward(options, logits):
     assert compile_for_hopper(forward_kernel, FORWARD | options, logits).asm["cubin"]
 
 
+def test_layers_of_a_network_share_their_loads():
+    """The compiler's time grows with each load of an unrolled network."""
+    one, six = (
+        compile_for_hopper(forward_kernel, FORWARD | NETWORK | {"LAYERS": layers}).asm["ttir"] for layers in (1, 6)
+    )
+    assert six.count("tt.load") == one.count("tt.load")
+
+
 @pytest.mark.parametrize("over_classes", [False, True])
 def test_backward(over_classes):
     constants = {

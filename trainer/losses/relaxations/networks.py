@@ -104,12 +104,12 @@ def codes_by_count(method: str, n: int, k: int, width: int) -> np.ndarray:
         width: number of wires, at least n.
 
     Returns:
-        (n, layers, width) int32, each wire's partner (itself when idle), plus 256 where it gets the higher score.
+        (n, layers, width) int32, each wire's partner (itself when idle), plus `width` where it gets the higher score.
     """
     networks = [network(method, count, min(k, count)) for count in range(n, 0, -1)]
     codes = np.tile(np.arange(width, dtype=np.int32), (n, max(map(len, networks)), 1))
     for rows, layers in zip(codes, networks, strict=True):
         for row, layer in zip(rows, layers, strict=False):
             for low, high in layer:
-                row[low], row[high] = high, low + 256
+                row[low], row[high] = high, low + width
     return codes

@@ -23,7 +23,7 @@ def row_networks(counts: Tensor, method: str, n: int, k: int) -> tuple[Tensor, T
     """
     codes = on_device(("row networks", method, n, k), [codes_by_count(method, n, k, n)], counts.device)[0]
     own = codes[n - counts.clamp_min(1)].permute(1, 2, 0).contiguous()
-    return own & 255, (2 * (own >> 8) - 1).unsqueeze(2)
+    return own % n, (2 * (own // n) - 1).unsqueeze(2)
 
 
 @row_networks.register_fake
