@@ -178,3 +178,20 @@ def test_the_stream_and_the_device_of_the_moment(log, monkeypatch):
     assert [one.stream for one in log] == [(0, 10), (0, 11), (0, 12)]
     assert current == [1]
     reduce_kernel.device_caches.pop(0, None)
+
+
+def test_one_binary_for_other_numbers(log):
+    """Of classes, distances between rows, ways of p_k, and labels that are ignored."""
+    kept, shared = [], Targets(LABELS[:4], P_K)
+    for logits, targets, ignored in [
+        (wide(4, 1000), shared, -100),
+        (wide(4, 1024), shared, -100),
+        (wide(4, 2000)[:, :1000], shared, -1),
+        (wide(4, 1000), Targets(LABELS[:4], P_K.expand(1000, 2)), -100),
+        (wide(4, 1000), Targets(LABELS[:4], None, P_K.expand(4, 2)), 0),
+    ]:
+        step(kept, logits, targets, LossOptions(softmax_over="classes", ignore_index=ignored), torch.ones(()))
+    binaries = {(one.kernel, one.compiled_for) for one in log}
+    assert sorted(name for name, _ in binaries) == sorted(
+        ["forward_kernel"] * 2 + ["backward_kernel", "scatter_kernel", "reduce_kernel"]
+    ), "the forward has two, with zeros for the gradient and without"

@@ -7,7 +7,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows", "row_stride", "output_stride", "upstream_stride", "C", "m"])
 def backward_kernel(
     output_ptr,
     logits_ptr,
@@ -62,7 +62,7 @@ def backward_kernel(
     tl.store(output + at, values.to(output_ptr.dtype.element_ty), mask=lane < m)
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows", "upstream_stride", "C", "m"])
 def scatter_kernel(
     output_ptr,
     upstream_ptr,

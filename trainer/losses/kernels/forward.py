@@ -23,7 +23,9 @@ def _label_softmax(scores, shifted_label, finite, label_score, log_sum, OVER_CLA
         return shifted_label - ln(total), exponentials / total[:, None]
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(
+    do_not_specialize=["rows", "row_stride", "C", "K", "layers", "p_k_class_stride", "p_k_row_stride", "ignore_index"]
+)
 def forward_kernel(
     logits_ptr,
     labels_ptr,
@@ -40,7 +42,6 @@ def forward_kernel(
     m,
     K,
     layers,
-    scratch_stride,
     p_k_class_stride,
     p_k_row_stride,
     ignore_index,
@@ -67,7 +68,10 @@ def forward_kernel(
     RANKS: tl.constexpr,
     LAYERS: tl.constexpr,
 ):
-    """See `run_kernels.py` and `plan.py` for the arguments; `row_stride` and `C` count in units of VECTOR columns."""
+    """See `run_kernels.py` and `plan.py` for the arguments; `row_stride` and `C` count in units of VECTOR columns.
+
+    Of the numbers only `m` is worth a compilation of its own: for m = 1 nothing is selected but the label.
+    """
     if CHAINED:
         gdc_wait()
         gdc_launch_dependents()
@@ -121,7 +125,7 @@ def forward_kernel(
     loss, gradient, by_softmax = RELAX(
         (scores, shifted, count, lane),
         (weights, top1, log_softmax, floor, p_k_ptrs, K),
-        (scratch_ptr, scratch_stride, codes_ptr, layers, row, m),
+        (scratch_ptr, codes_ptr, layers, row, m),
         beta,
         setting,
         VARIANT,

@@ -90,7 +90,9 @@ def _split(row, b, TILES: tl.constexpr):
     return log2(tl.sum(over, axis=0)) - lowest, log2(tl.sum(under, axis=0)) + highest
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=["row_stride", "C", "K", "p_k_class_stride", "p_k_row_stride", "ignore_index"],
+)
 def forward_of_all_kernel(
     logits_ptr,
     labels_ptr,
@@ -185,7 +187,7 @@ def forward_of_all_kernel(
     tl.store(saved + 5 + K + k, heights, mask=k < K)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["row_stride", "output_stride", "upstream_stride", "C", "K"])
 def backward_of_all_kernel(
     output_ptr,
     logits_ptr,

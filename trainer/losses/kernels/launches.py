@@ -76,7 +76,6 @@ def forward_launch(
         m,
         k,
         needs.layers,
-        needs.scratch,
         class_stride,
         row_stride,
         options.ignore_index,

@@ -10,7 +10,7 @@
     and lanes (M,).
   - `target`: weights of ranks, or p_k for memberships, (ROWS, WEIGHTS) where `Needs.weights` asked for them, the weight
     of the softmax and the label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
-  - `memory`: scratch memory, its floats a row, the codes, the layers, the rows' numbers (ROWS,), and m.
+  - `memory`: scratch memory, the codes, the layers, the rows' numbers (ROWS,), and m.
 """
 
 from functools import cache

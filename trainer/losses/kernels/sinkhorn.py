@@ -48,10 +48,10 @@ def relax(
     """See `plan.py`."""
     scores, label_score, count, lane = row
     weights, top1, log_softmax, floor, _, _ = target
-    scratch_ptr, scratch_stride, _, layers, _, _ = memory
+    scratch_ptr, _, layers, _, _ = memory
     flat, own, count = only_row(scores), only_row(label_score), only_row(count)
     beta = tl.where(beta > 0, beta, STEEPNESS * tl.maximum(count - 1, 1))
-    scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * scratch_stride
+    scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * (layers * M)
     squashed, centred, inverse = _squash(flat, lane, count)
     one_hot = tl.where(lane == 0, 1.0, 0.0)
     own_squashed = tl.sum(squashed * one_hot, axis=0)

@@ -72,8 +72,8 @@ def relax(
     """See `plan.py`."""
     scores, _, count, lane = row
     _, top1, log_softmax, floor, p_k_ptrs, K = target
-    scratch_ptr, scratch_stride, codes_ptr, layers, rows, m = memory
-    scratch = scratch_ptr + rows[:, None] * scratch_stride
+    scratch_ptr, codes_ptr, layers, rows, m = memory
+    scratch = scratch_ptr + rows[:, None] * (layers * 2 * M)
     used = tl.maximum(count, 1)[:, None]
     if LAYERS > 0:
         layers = tl.cdiv(LAYERS, LAYERS_A_WORD)
