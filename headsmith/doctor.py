@@ -1,6 +1,6 @@
 """What this machine can do: versions, devices, and the execution providers that really load."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import onnxruntime
 import torch
@@ -9,22 +9,37 @@ from rich.table import Table
 
 from .core.cpus import default_threads
 from .core.environment import describe_device, versions
+from .core.records import to_json
 from .models.onnx_session import OrtErrors
 from .show import console, show_json
 
 NOT_LOADED: tuple[type[Exception], ...] = (RuntimeError, *OrtErrors)
 
 
-def examine() -> dict[str, Any]:
-    """Versions, devices, and for each execution provider whether a session on it really starts."""
+@dataclass(frozen=True)
+class Machine:
+    """What a machine can do.
+
+    Attributes:
+        versions: Of Python and the packages.
+        cores: Threads that are used where nobody says how many.
+        devices: The processor and the GPUs, in words.
+        providers: By execution provider of onnxruntime, whether a session on it really starts.
+    """
+
+    versions: dict[str, str]
+    cores: int
+    devices: list[str]
+    providers: dict[str, bool]
+
+
+def examine() -> Machine:
+    """What this machine can do."""
     devices = [describe_device(torch.device("cpu"))]
     devices += [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    return {
-        "versions": versions(),
-        "cores": default_threads(),
-        "devices": devices,
-        "providers": {name: _loads(name) for name in onnxruntime.get_available_providers()},
-    }
+    return Machine(
+        versions(), default_threads(), devices, {name: _loads(name) for name in onnxruntime.get_available_providers()}
+    )
 
 
 def _loads(provider: str) -> bool:
@@ -42,17 +57,17 @@ def _loads(provider: str) -> bool:
     return provider in session.get_providers()
 
 
-def show(findings: dict[str, Any], as_json: bool) -> None:
+def show(found: Machine, as_json: bool) -> None:
     """Print what `examine` found."""
     if as_json:
-        show_json(findings)
+        show_json(to_json(found))
         return
     table = Table("what", "found", show_header=False)
-    for name, version in findings["versions"].items():
+    for name, version in found.versions.items():
         table.add_row(name, version)
-    table.add_row("cores", str(findings["cores"]))
-    for device in findings["devices"]:
+    table.add_row("cores", str(found.cores))
+    for device in found.devices:
         table.add_row("device", device)
-    for provider, loads in findings["providers"].items():
+    for provider, loads in found.providers.items():
         table.add_row(provider, "[green]loads[/]" if loads else "[red]installed, but does not load[/]")
     console.print(table)

@@ -9,7 +9,7 @@ from ...models.class_names import ClassNames
 from ...models.preprocessing import Preprocessing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Published:
     """What its authors say of a classifier.
 
@@ -20,8 +20,13 @@ class Published:
     """
 
     top1: float
-    top5: float | None
+    top5: float | None = None
     source: str
+
+    def __post_init__(self) -> None:
+        for name, value in (("top1", self.top1), ("top5", self.top5)):
+            if value is not None and not 0 <= value <= 100:
+                raise ValueError(f"{name}: found {value:g}, expected per cent, from 0 to 100")
 
 
 @dataclass(frozen=True)

@@ -112,4 +112,7 @@ def _labels(network: Backbone, source: str) -> tuple[str, ...]:
 def published(source: str) -> Published | None:
     """What the library says of its weights, see `imagenet_accuracy`."""
     found = imagenet_accuracy(source)
-    return None if found is None else Published(*found)
+    if found is None:
+        return None
+    top1, top5, said = found
+    return Published(top1=top1, top5=top5, source=said)

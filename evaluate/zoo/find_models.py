@@ -1,10 +1,9 @@
 """Find classifiers, and what must be known of each before it can be evaluated."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import onnx_ir as ir
 
@@ -26,6 +25,17 @@ from .names import columns
 from .zoo_rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of all models whose rows do not say it; see `find_candidates`."""
+
+    preprocessing: str | None
+    labels: str | None
+    background: int | None
+    output: str | None
+    checkpoint: str | None
 
 
 def find_candidates(
@@ -58,24 +68,22 @@ def find_candidates(
         InputError: A source that names nothing or stands twice, a zoo that cannot be read, or something said that none
             of them asks for; before the first one.
     """
-    files = {"preprocessing": preprocessing, "labels": labels, "checkpoint": checkpoint}
-    said: dict[str, Any] = {key: _absolute(value) for key, value in files.items()}
-    said |= {"background": background, "output": output}
+    said = Said(_absolute(preprocessing), _absolute(labels), background, output, _absolute(checkpoint))
     rows = expand(sources)
     _check_read(rows, said)
     return map(partial(_found, said=said), rows)
 
 
-def _check_read(rows: Sequence[ZooRow], said: dict[str, Any]) -> None:
+def _check_read(rows: Sequence[ZooRow], said: Said) -> None:
     """Refuse what is said of files of others where every model, or its row in a zoo, says it itself."""
-    given = [name for name, value in said.items() if value is not None]
+    given = [name for name, value in vars(said).items() if value is not None]
     foreign = [row for row in rows if _may_be_foreign(row)] if set(given) & {*SAID} else []
     for name in given:
         readers = foreign if name in SAID else [row for row in rows if is_library(row.source)]
         if all(getattr(row, name) is not None for row in readers):
             whose = "ONNX files that do not say it themselves" if name in SAID else "timm: and torchvision: networks"
             raise InputError(
-                f"--{name}: {said[name]} found, but it is for {whose}, of which none is named; leave it out"
+                f"--{name}: {getattr(said, name)} found, but it is for {whose}, of which none is named; leave it out"
             )
 
 
@@ -97,16 +105,16 @@ def _absolute(value: str | Path | None) -> str | None:
     return str(Path(value).absolute() if Path(value).is_file() else value)
 
 
-def _found(row: ZooRow, said: dict[str, Any]) -> Candidate | Failed:
+def _found(row: ZooRow, said: Said) -> Candidate | Failed:
     try:
         return _candidate(row, said)
     except Exception as error:  # noqa: BLE001 - a file may make its reader raise anything, and the others are measured
         return Failed(row.id, row.source, failure(error, row.source))
 
 
-def _candidate(row: ZooRow, said: dict[str, Any]) -> Candidate:
+def _candidate(row: ZooRow, said: Said) -> Candidate:
     if is_library(row.source):
-        given = row.folder / row.checkpoint if row.checkpoint else said["checkpoint"]
+        given = row.folder / row.checkpoint if row.checkpoint else said.checkpoint
         checkpoint = None if given is None else Path(given)
         from .exported import exported
 
@@ -123,7 +131,7 @@ def _candidate(row: ZooRow, said: dict[str, Any]) -> Candidate:
     return _file(row, path, said)
 
 
-def _file(row: ZooRow, path: Path, said: dict[str, Any]) -> Candidate:
+def _file(row: ZooRow, path: Path, said: Said) -> Candidate:
     if not path.exists() or path.is_dir():
         raise InputError(f"{path}: no such model; expected a bundle, a file, timm:NAME, torchvision:NAME or a zoo.yaml")
     regular_file(path)
@@ -140,11 +148,11 @@ def _check_hash(row: ZooRow, found: str | None, where: str) -> None:
         raise InputError(f"{where}: sha256 {found} found, its row says {row.sha256}; is it another version?")
 
 
-def _onnx(row: ZooRow, path: Path, said: dict[str, Any]) -> Candidate:
+def _onnx(row: ZooRow, path: Path, said: Said) -> Candidate:
     model = read_onnx(path)
     if "headsmith_version" in model.metadata_props:
         return _own(row, path, Metadata.from_strings(dict(model.metadata_props), str(path)), model)
-    row = replace(row, **{key: said[key] for key in SAID if getattr(row, key) is None})
+    row = replace(row, **{key: getattr(said, key) for key in SAID if getattr(row, key) is None})
     known = known_files().get(sha256_file(path)) if all(getattr(row, key) is None for key in SAID) else None
     if known is not None:
         row = replace(known, id=row.id, source=row.source, published=row.published or known.published)

@@ -85,14 +85,23 @@ def _one_of(value: Any, kinds: tuple[Any, ...], field: str) -> Any:
     if value is None and NoneType in kinds:
         return None
     kinds = tuple(kind for kind in kinds if kind is not NoneType)
-    if len(kinds) == 1:
-        return _read(value, kinds[0], field)
+    alike = [kind for kind in kinds if _is_nested(kind, value)]  # whose own message names the place inside
+    if len(kinds) == 1 or len(alike) == 1:
+        return _read(value, [*alike, *kinds][0], field)
     for kind in kinds:
         try:
             return _read(value, kind, field)
         except _Wrong:
             continue
     raise _wrong(field, value, " or ".join(_name(kind) for kind in kinds))
+
+
+def _is_nested(kind: Any, value: Any) -> bool:
+    """Whether a list or an object is asked for, and there is one."""
+    origin = get_origin(kind) or kind
+    if isinstance(value, dict):
+        return origin is dict or is_dataclass(origin) or is_typeddict(origin)
+    return isinstance(value, list) and origin in (list, tuple, np.ndarray)
 
 
 def _record(value: Any, kind: Any, field: str) -> Any:

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ...core.errors import InputError, near
 from ...core.printable import shown
+from ...core.typed_json import structured
+from ...core.yaml_file import read_yaml
 
 _FOLDER = Path(__file__).parent
 
@@ -75,10 +75,14 @@ def preset_text(name: str) -> str:
     Raises:
         InputError: No such preset.
     """
+    return _file(name).read_text(encoding="utf-8")
+
+
+def _file(name: str) -> Path:
     known = preset_names()
     if name not in known:
         raise InputError(f"--preset: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
-    return (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    return _FOLDER / f"{name}.yaml"
 
 
 def preset_names() -> list[str]:
@@ -93,5 +97,5 @@ def load_preset(name: str) -> Preset:
     Raises:
         InputError: No such preset.
     """
-    values = yaml.safe_load(preset_text(name))
-    return Preset(name=name, **values)
+    path = _file(name)
+    return structured({"name": name} | read_yaml(path), Preset, str(path), advice="install headsmith again")
