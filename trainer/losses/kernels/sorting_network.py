@@ -76,7 +76,7 @@ def relax(
     scratch = scratch_ptr + rows[:, None] * (layers * 2 * M)
     used = tl.maximum(count, 1)[:, None]
     if LAYERS > 0:
-        layers = tl.cdiv(LAYERS, LAYERS_A_WORD)
+        layers = (LAYERS + LAYERS_A_WORD - 1) // LAYERS_A_WORD
     codes = codes_ptr + (m - used) * (layers * M) + lane[None, :]
     weights = _wire_weights(p_k_ptrs, lane[None, :], used, K, 0 if MODE == "sort" else 1, RANKS)
     if LAYERS > 0:
@@ -157,7 +157,7 @@ def _layer_back(by_score, by_log, scores, logs, code, beta, art_lambda, DISTRIBU
 def _unpacked(codes, LAYERS: tl.constexpr, M: tl.constexpr):
     """The codes of each layer, with those of later layers above them."""
     unpacked = ()
-    for word in tl.static_range(tl.cdiv(LAYERS, LAYERS_A_WORD)):
+    for word in tl.static_range((LAYERS + LAYERS_A_WORD - 1) // LAYERS_A_WORD):
         packed = tl.load(codes + word * M)
         for place in tl.static_range(LAYERS_A_WORD):
             unpacked = unpacked + (packed >> place * CODE_BITS,)
