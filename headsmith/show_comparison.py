@@ -104,7 +104,7 @@ def _answer(answer: str | None, probability: float | None, right: bool) -> str:
 
 
 def _class(label: str) -> str:
-    from .evaluate.zoo.names import readable
+    from .evaluate.zoo.output_labels import readable
 
     return escape(readable(label))
 

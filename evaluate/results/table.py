@@ -1,4 +1,4 @@
-"""``results.csv``: a row a classifier, timm's columns first."""
+"""The leaderboard, ``results.csv``: a row a classifier, timm's columns first."""
 
 import csv
 import io

@@ -17,7 +17,7 @@ from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
 from .foreign_session import ask_shapes
 from .manifest import ZooRow
-from .names import read_names
+from .output_labels import read_names
 
 INPUTS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)
 SOFTMAXES, QUANTISING = ("Softmax", "QLinearSoftmax"), ("QuantizeLinear", "DequantizeLinear")

@@ -21,7 +21,7 @@ from .candidate import Candidate, Failed, Setup
 from .external_graph import describe_external
 from .failure import failure
 from .manifest import ZooRow, known_files
-from .names import columns
+from .output_labels import columns
 from .zoo_rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")

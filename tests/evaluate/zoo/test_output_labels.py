@@ -5,7 +5,7 @@ import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.zoo.names import columns, meaning, read_names, readable
+from headsmith.evaluate.zoo.output_labels import columns, meaning, read_names, readable
 from headsmith.models.class_names import match_classes
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
