@@ -64,7 +64,7 @@ def open_session(
         ProviderError: The provider cannot run here.
     """
     kind, options = PROVIDERS[provider]
-    _require(kind, option)
+    require_provider(provider, option)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.log_severity_level = 4  # what goes wrong is raised, and told once
@@ -124,7 +124,17 @@ def _cannot_open(error: Exception) -> str:
     return f"onnxruntime cannot open it ({short_reason(error)})"
 
 
-def _require(kind: str, option: str) -> None:
+def require_provider(provider: str, option: str = "--provider") -> None:
+    """Refuse a provider that the installed onnxruntime was built without; whether it starts is seen when it does.
+
+    Args:
+        provider: One of `PROVIDERS`.
+        option: How the user chose it.
+
+    Raises:
+        ProviderError: It was.
+    """
+    kind, _ = PROVIDERS[provider]
     available = onnxruntime.get_available_providers()
     if kind not in available:
         raise ProviderError(

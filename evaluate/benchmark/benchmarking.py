@@ -17,12 +17,15 @@ from ...core.errors import InputError, keeping
 from ...core.files import make_folder
 from ...core.progress import Advance, progress
 from ...core.records import read_record, write_record
+from ...export.runtime import checked_threads
+from ...models.onnx_session import require_provider
 from ...trainer.features.extraction.extraction import check_outside
 from ...trainer.features.images.image_set import ImageSet, open_images
 from ...trainer.features.images.samples import SPLITS, ImageSource
 from ...trainer.settings_file import read_from
 from ..zoo.manifest import ZooRow
 from ..zoo.zoo_rows import expand
+from .budget import in_order, promises
 from .job import jobs
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
 from .measuring import measure
@@ -84,12 +87,19 @@ def benchmark(
     with read_from(config, said.keys() - settings.keys()):
         options = BenchmarkOptions(**(said | settings))
     names = [backbones] if isinstance(backbones, str) else backbones
-    units = units_of(expanded([*(Entry(backbone=name) for name in names), *read], many=yes), options)
+    units = units_of(
+        expanded([*(Entry(backbone=name) for name in names), *read], many=yes or options.budget is not None), options
+    )
     also = expand(options.also) if options.also else []
+    for provider in options.provider:
+        checked_threads(provider, options.threads)
+        require_provider(provider)
     check_outside(out, images)
     opened = open_images(images, image_column=options.image_column, label_column=options.label_column)
     _begin(out, opened)
-    work = Work(out.absolute(), opened, units, options, began)
+    found = promises(out, opened, units, options) if options.budget is not None else {}
+    units = in_order(units, found) if found else units
+    work = Work(out.absolute(), opened, units, options, began, found)
     with keeping(lambda: _kept(out)), _shown(work) as advance, jobs(work):
         work.do(lambda row: advance(1, row.name))
     with keeping(lambda: _kept(out)), FileLock(out / ".table.lock"):

@@ -94,7 +94,7 @@ def sentence(winner: BenchmarkRow, rows: Sequence[BenchmarkRow], bounds: Mapping
         start = why
     else:
         among = f"{len(within)} of {len(heads)} that are within {said}" if bounds else f"{len(heads)}"
-        best = f"the best of {among} on validation" if len(within or heads) > 1 else "the only one"
+        best = f"the best of {among} on validation" if len(within or heads) > 1 else "the only one measured"
         start = f"deploy {winner.name}, {best} ({_percent(winner.val_top1)}):"
     share = winner.top1
     if share is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ...core.records import to_json
 from ...core.typed_json import structured
 from ...trainer.features.images.samples import ImageSource
+from .budget import Promise
 from .options import BenchmarkOptions
 from .plan import Unit
 from .work import Work
@@ -27,6 +28,7 @@ class Job:
         units: The backbones.
         options: Of the benchmark.
         began: When the command began.
+        promises: See `Work`.
     """
 
     out: str
@@ -34,14 +36,14 @@ class Job:
     units: list[Unit]
     options: BenchmarkOptions
     began: float
+    promises: dict[str, Promise]
 
 
 @contextmanager
 def jobs(work: Work) -> Iterator[None]:
     """Let further processes share the work of the block; they are ended with it."""
-    told = json.dumps(
-        to_json(Job(str(work.out.absolute()), work.images.source, list(work.units), work.options, work.began))
-    )
+    job = Job(str(work.out), work.images.source, list(work.units), work.options, work.began, work.promises)
+    told = json.dumps(to_json(job))
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(work.options.jobs - 1):
@@ -74,7 +76,7 @@ def main() -> None:
 
     job = structured(json.loads(sys.stdin.read()), Job, "standard input", advice="run the benchmark again")
     torch.set_num_threads(max(1, usable_cpus() // job.options.jobs))
-    Work(Path(job.out), reopen(job.source), job.units, job.options, job.began).do(lambda row: None)
+    Work(Path(job.out), reopen(job.source), job.units, job.options, job.began, job.promises).do(lambda row: None)
 
 
 if __name__ == "__main__":

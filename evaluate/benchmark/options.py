@@ -52,6 +52,9 @@ _WORDS = (Bound(tuple, lambda values: all(isinstance(one, str) and one.strip() f
 _POSITIVE = (Bound(int, lambda value: value > 0, "a whole number above 0"),)
 
 
+_PARSERS = (("latency", milliseconds), ("size", megabytes), ("memory", megabytes), ("budget", seconds))
+
+
 @documented("Attributes")
 @dataclass(frozen=True)
 class BenchmarkOptions:
@@ -94,6 +97,12 @@ class BenchmarkOptions:
     memory: float | None = setting(
         None, "The winner is the best that takes at most so much memory.", parser=megabytes, metavar="SIZE"
     )
+    budget: float | None = setting(
+        None,
+        "So long it may take: backbones go by promise for their cost, and those that do not fit are left out.",
+        parser=seconds,
+        metavar="TIME",
+    )
     max_drop: float = setting(1.0, "Points of top-1 and of top-5 that a lower precision may lose on validation.")
     jobs: int = setting(1, "Processes that share the work.", bounds=_POSITIVE)
     batch_size: int = setting(64, "Images a forward pass; halved where memory does not do.", bounds=_POSITIVE)
@@ -107,7 +116,7 @@ class BenchmarkOptions:
         for name, value in vars(self).items():
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
-        for flag, parse in (("latency", milliseconds), ("size", megabytes), ("memory", megabytes)):
+        for flag, parse in _PARSERS:
             value = getattr(self, flag)
             if isinstance(value, str | bool):
                 try:

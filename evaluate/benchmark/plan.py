@@ -11,7 +11,7 @@ from ...core.errors import InputError, near
 from ...core.files import sha256_file, sha256_json
 from ...core.printable import short, shown
 from ...core.yaml_file import read_yaml
-from ...models.backbone import ONNX
+from ...models.backbones.libraries import ONNX
 from ...models.backbones.lists import expand_backbones
 from ...trainer.sweep.grid import read_plan
 from .options import BenchmarkOptions
@@ -88,7 +88,7 @@ def read_config(path: str | Path) -> tuple[list[Entry], dict[str, Any]]:
         InputError: No such file, no YAML, or a key that is unknown or of another kind.
     """
     values = read_yaml(path)
-    known = ("backbones", *(field.name for field in fields(BenchmarkOptions)), "budget")
+    known = ("backbones", *(field.name for field in fields(BenchmarkOptions)))
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: {shown(values)} found, expected keys such as `backbones: [lite0]`")
     for key in values:

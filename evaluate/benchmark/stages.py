@@ -4,7 +4,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from ...trainer.unused_settings import without_unused
 from ..zoo.failure import failure
 from .options import BenchmarkOptions
 from .plan import Unit
-from .rows import DONE, FAILED, TrainedRow
+from .rows import DONE, FAILED, PRUNED, TrainedRow
 
 FEATURES, SWEEPS, BUNDLES = "features", "sweeps", "bundles"
 T = TypeVar("T")
@@ -52,6 +52,7 @@ class Stages:
         overwrite: Replace what lies there of another backbone of this name.
         seconds: What each stage took.
         batch_size: Images a forward pass; halved where memory does not do.
+        promise: The score of the budget.
     """
 
     out: Path
@@ -61,6 +62,7 @@ class Stages:
     overwrite: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     batch_size: int = 0
+    promise: float | None = None
 
     def rows(self, keys: dict[str, str]) -> Iterator[TrainedRow]:
         """A row for each precision, as soon as it is known.
@@ -173,6 +175,7 @@ class Stages:
             precision,
             key,
             state=DONE,
+            reason="",
             feature_dim=features.feature_dim,
             loss=winner.config.loss,
             settings={"head": read.head, "learning_rate": read.learning_rate, "weight_decay": read.weight_decay},
@@ -182,19 +185,33 @@ class Stages:
         )
 
     def _row(self, precision: str, key: str, **found: Any) -> TrainedRow:
-        return TrainedRow(
-            key=key,
-            name=self.unit.named(precision),
-            backbone=self.unit.entry.backbone,
-            image_size=self.unit.entry.image_size,
-            sweep=self.unit.sweep,
-            features=self.unit.base,
-            trained=self.unit.name,
-            precision=precision,
+        return replace(
+            _begun(self.unit, precision, key),
             seconds=dict(self.seconds),
             batch_size=self.batch_size,
+            promise=self.promise,
             **found,
         )
+
+
+def pruned(unit: Unit, precision: str, key: str, reason: str, score: float | None) -> TrainedRow:
+    """The row of a backbone that the budget leaves out."""
+    return replace(_begun(unit, precision, key), state=PRUNED, reason=reason, promise=score)
+
+
+def _begun(unit: Unit, precision: str, key: str) -> TrainedRow:
+    return TrainedRow(
+        key=key,
+        name=unit.named(precision),
+        backbone=unit.entry.backbone,
+        image_size=unit.entry.image_size,
+        sweep=unit.sweep,
+        features=unit.base,
+        trained=unit.name,
+        precision=precision,
+        state=FAILED,
+        reason="not done",
+    )
 
 
 def exported(run: Run, path: Path, precision: str, max_drop: float, batch_size: int) -> Bundle:

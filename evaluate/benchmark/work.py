@@ -2,18 +2,20 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from filelock import FileLock, Timeout
 
 from ...core.files import make_folder
 from ...trainer.features.extraction.workers import drop
 from ...trainer.features.images.image_set import ImageSet
+from .budget import Promise
 from .options import BenchmarkOptions
 from .plan import Unit, key_of
-from .rows import DONE, ROWS, TrainedRow, read_row, row_path, write_row
-from .stages import Stages
+from .rows import DONE, ROWS, TrainedRow, read_row, read_rows, row_path, write_row
+from .stages import Stages, pruned
 
 _POLL = 0.2
 
@@ -28,6 +30,7 @@ class Work:
         units: Backbones and sweeps, in the order in which they are done.
         options: Of the benchmark.
         began: When the command began, in seconds since 1970: what failed before is tried again.
+        promises: Where there is a budget, what each backbone promises, by the name of its features.
     """
 
     out: Path
@@ -35,6 +38,7 @@ class Work:
     units: Sequence[Unit]
     options: BenchmarkOptions
     began: float
+    promises: dict[str, Promise] = field(default_factory=dict)
 
     def do(self, told: Callable[[TrainedRow], None]) -> None:
         """Make the rows that are not there and that no other process makes, until all are there.
@@ -77,10 +81,33 @@ class Work:
             return False
         try:
             missing = self.missing(unit)
+            promised = self.promises.get(unit.base)
+            if promised is not None and (why := self._too_long(unit, promised)):
+                for precision, key in missing.items():
+                    write_row(self.out, row := pruned(unit, precision, key, why, promised.score))
+                    told(row)
+                return True
             others = any(row_path(self.out, unit.named(precision)).is_file() for precision in missing)
-            for row in Stages(self.out, self.images, unit, self.options, overwrite=others).rows(missing):
+            stages = Stages(self.out, self.images, unit, self.options, overwrite=others)
+            stages.promise = None if promised is None else promised.score
+            for row in stages.rows(missing):
                 write_row(self.out, row)
                 told(row)
         finally:
             drop(lease)
         return True
+
+    def _too_long(self, unit: Unit, promised: Promise) -> str:
+        """Why a backbone does not fit what is left of the budget, in words; empty where it does.
+
+        It is taken to need its time an image for all of them, and for the rest the median of what was done.
+        """
+        done = [row for row in read_rows(self.out) if row.state == DONE]
+        if self.options.budget is None or promised.score is None or not done:
+            return ""
+        left = self.options.budget - (time.time() - self.began)
+        rest = median(sum(row.seconds.get(stage, 0.0) for stage in ("sweep", "export")) for row in done)
+        needed = promised.seconds * len(self.images) + rest * len(unit.precisions)
+        if needed <= left:
+            return ""
+        return f"would take about {needed:,.0f} s, and {max(left, 0):,.0f} s of the budget were left"

@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ...core.version import __version__
+from ..benchmark.result import Benchmark
 from ..results import Results
 from .axis import axis
 from .class_differences import class_differences, packed
@@ -19,6 +20,7 @@ from .tradeoff import HEIGHT, tradeoff
 
 PICTURED = 8
 SECTIONS = {
+    "leaderboard": "Leaderboard",
     "ranking": "Ranking",
     "warnings": "Warnings",
     "cost": "Accuracy and its cost",
@@ -31,8 +33,12 @@ SECTIONS = {
 }
 
 
-def content(results: Results) -> dict[str, Any]:
+def content(results: Results, benchmark: Benchmark | None = None) -> dict[str, Any]:
     """The names that the template uses.
+
+    Args:
+        results: What was measured.
+        benchmark: What it was measured for, where that was a benchmark.
 
     Raises:
         InputError: No classifier was measured, or not all on the same inputs.
@@ -49,7 +55,9 @@ def content(results: Results) -> dict[str, Any]:
     confused = {model.name: confusions(model) for model in models if model.result.confused is not None}
     pictures, note = _pictures(results, confused)
     warnings = [(row.name, warning) for row in rows for warning in row.warnings]
+    said = None if benchmark is None else benchmark.record
     shown = {
+        "leaderboard": said is not None,
         "warnings": bool(warnings),
         "pairs": len(models) > 1,
         "groups": bool(best.result.groups),
@@ -58,8 +66,10 @@ def content(results: Results) -> dict[str, Any]:
     }
     ends = [end for share in accuracies.values() for end in (share.low, share.high)]
     return {
-        "title": _title(rows),
-        "lede": _lede(rows, kind),
+        "title": _title(rows) if said is None or said.winner is None else f"Deploy {said.winner}",
+        "lede": _lede(rows, kind) if said is None else f"{said.sentence[:1].upper()}{said.sentence[1:]}.",
+        "benchmark": said,
+        "providers": [] if said is None else list(dict.fromkeys(name for row in said.rows for name in row.providers)),
         "sections": {anchor: name for anchor, name in SECTIONS.items() if shown.get(anchor, True)},
         "data_name": PurePath(results.data.name).name,
         "kind": kind,

@@ -9,6 +9,9 @@ from markupsafe import Markup
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_replaceable, make_folder, new_file
+from ..benchmark.measuring import RESULTS
+from ..benchmark.record import RECORD
+from ..benchmark.result import Benchmark
 from ..results import Results, load_results
 from .figures_as_text import breakable, p_value, percent, points, visible
 from .page_content import content
@@ -21,7 +24,7 @@ def write_report(results: str | Path | Results, *, out: str | Path | None = None
     """Write a page about all classifiers of a results folder, which needs no network and no other file.
 
     Args:
-        results: A results folder.
+        results: A results folder; or a benchmark's, of which the page shows the leaderboard too.
         out: The page; one that `write_report` wrote is replaced, nothing else. ``None`` is ``report.html`` in the
             results folder.
 
@@ -31,11 +34,15 @@ def write_report(results: str | Path | Results, *, out: str | Path | None = None
     Raises:
         InputError: Not a results folder, or no classifier in it was measured; or ``out`` is a folder or no such page.
     """
+    benchmark = _benchmark(results)
+    if benchmark is not None:
+        results = benchmark.path / RESULTS / benchmark.record.provider
     found = results if isinstance(results, Results) else load_results(results)
-    path = found.path / "report.html" if out is None else Path(out)
+    folder = found.path if benchmark is None else benchmark.path
+    path = folder / "report.html" if out is None else Path(out)
     if path.is_dir():
         raise InputError(f"--out {path}: is a folder, expected the name of a page such as {path / 'report.html'}")
-    page = render(found)
+    page = render(found, benchmark)
     check_replaceable(path, GENERATOR, "a page of `headsmith report`")
     make_folder(path.parent)
     with new_file(path) as temporary:
@@ -43,7 +50,14 @@ def write_report(results: str | Path | Results, *, out: str | Path | None = None
     return path
 
 
-def render(results: Results) -> str:
+def _benchmark(results: str | Path | Results) -> Benchmark | None:
+    """The benchmark that a folder holds, if it holds one."""
+    if isinstance(results, Results) or not (Path(results) / RECORD).is_file():
+        return None
+    return Benchmark.load(results)
+
+
+def render(results: Results, benchmark: Benchmark | None = None) -> str:
     """The page as text; for the errors see `write_report`."""
     folder = files(__package__)
     parts = {name: (folder / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
@@ -52,4 +66,4 @@ def render(results: Results) -> str:
     )
     environment.filters |= {"percent": percent, "points": points, "p_value": p_value, "breakable": breakable}
     template = environment.from_string(parts["html"])
-    return template.render(content(results), css=Markup(parts["css"]), js=Markup(parts["js"]))  # noqa: S704
+    return template.render(content(results, benchmark), css=Markup(parts["css"]), js=Markup(parts["js"]))  # noqa: S704

@@ -12,7 +12,7 @@ from .shared import Json
 
 @app.command()
 def report(
-    results: Annotated[Path, typer.Argument(help="Folder that `headsmith evaluate` made.")],
+    results: Annotated[Path, typer.Argument(help="Folder that `headsmith evaluate` or `benchmark` made.")],
     out: Annotated[
         Path | None,
         typer.Option(

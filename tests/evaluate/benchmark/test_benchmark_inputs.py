@@ -1,0 +1,96 @@
+"""Bad input is one line, before any work."""
+
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from headsmith import InputError, write_report
+from headsmith.cli import app
+from headsmith.core.errors import DamagedFileError
+from headsmith.evaluate.benchmark import Benchmark, benchmark
+from headsmith.evaluate.benchmark.stages import Stages
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    def refuse(self, keys):
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr(Stages, "rows", refuse)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "backbones: none found"),
+        ({"backbones": ["timm:resnet_nobody_made*"]}, "backbones"),
+        ({"backbones": ["timm:*"]}, "backbones: "),
+        ({"backbones": ["lite0"], "sweep": ["hasty"]}, "sweep: 'hasty' found"),
+        ({"backbones": ["lite0"], "sweep": ["nowhere.yaml"]}, "nowhere.yaml: not found"),
+        ({"backbones": ["lite0"], "also": ["nowhere.yaml"]}, "nowhere.yaml"),
+        ({"backbones": ["lite0"], "provider": ["gpu"]}, "provider"),
+    ],
+)
+def test_what_means_nothing_is_told_before_work(zoo, tmp_path, no_work, settings, message):
+    with pytest.raises(InputError) as error:
+        benchmark(zoo.images, out=tmp_path / "out", **settings)
+    assert message in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "out" / "rows").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("backbones: []", "backbones: none found"),
+        ("[lite0]", "expected keys such as"),
+        ("backbone: [lite0]", "zoo.yaml: backbone: is not known; did you mean backbones?"),
+        ("backbones: [{name: a}]", "zoo.yaml: backbone 1: backbone: missing"),
+        ("backbones: [{backbone: lite0, chekpoint: a}]", "backbone 1: chekpoint: is not known"),
+        ("backbones: [{backbone: lite0, image_size: big}]", "backbone 1: image_size: 'big' found, expected int"),
+        ("backbones: [{backbone: 'timm:resnet1*', image_size: 64}]", "stands for several"),
+        ("backbones: [lite0]\nlatency: soon", "zoo.yaml: latency: 'soon' found"),
+        ("backbones: [{backbone: lite0, name: a}, {backbone: 'timm:resnet18', name: a}]", "named 2 times"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_key(zoo, tmp_path, no_work, text, message):
+    (tmp_path / "zoo.yaml").write_text(text)
+    with pytest.raises(InputError) as error:
+        benchmark(zoo.images, config=tmp_path / "zoo.yaml", out=tmp_path / "out")
+    assert message in str(error.value)
+
+
+def test_a_folder_belongs_to_its_images(five, zoo, image_folder, tmp_path, no_work):
+    others = image_folder({"cat": 20, "dog": 20})
+    with pytest.raises(InputError, match="holds a benchmark of .*, changed or others; choose another `out`"):
+        benchmark(others, config=zoo.folder / "five.yaml", out=five.path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").touch()
+    with pytest.raises(InputError, match="exists and is not a benchmark"):
+        benchmark(zoo.images, config=zoo.folder / "five.yaml", out=tmp_path / "mine")
+    with pytest.raises(InputError, match="lies inside the images"):
+        benchmark(zoo.images, config=zoo.folder / "five.yaml", out=zoo.images / "out")
+
+
+def test_the_report_shows_a_row_for_each_and_what_to_deploy(five, tmp_path):
+    page = write_report(five.path, out=tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"<title>Deploy {five.winner.name}</title>" in page
+    assert "Leaderboard" in page and "majority class" in page and "does not fit the backbone" in page
+    assert page.count("<details><summary>") >= sum(row.top1 is not None for row in five.rows)
+
+
+def test_an_edited_record_is_refused(five, tmp_path):
+    text = (five.path / "benchmark.json").read_text(encoding="utf-8")
+    (tmp_path / "benchmark.json").write_text(text.replace('"correct": 6', '"correct": 5', 1), encoding="utf-8")
+    with pytest.raises(DamagedFileError):
+        Benchmark.load(tmp_path)
+    with pytest.raises(InputError, match="no benchmark"):
+        Benchmark.load(tmp_path / "nowhere")
+
+
+def test_the_command_takes_many_words_after_an_option_and_tells_failures(five, zoo, tmp_path):
+    folder = shutil.copytree(five.path, tmp_path / "five")
+    words = ["benchmark", str(zoo.images), "--config", str(zoo.folder / "five.yaml"), "--keep", "all"]
+    shown = CliRunner().invoke(app, [*words, "--out", str(folder), "--precision", "fp32", "fp64"])
+    assert shown.exit_code == 2
+    assert "--precision: 'fp64' found" in shown.output
