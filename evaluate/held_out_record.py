@@ -37,7 +37,7 @@ class HeldOutSource:
     part: bool | dict[str, str] = False
 
     @property
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, Any]:
         """The columns of a `datasets` source, as `open_images` takes them."""
         return {"image_column": self.image_column, "label_column": self.label_column}
 
