@@ -17,18 +17,20 @@ from headsmith.trainer.loss_methods import FUSED
 from headsmith.trainer.losses import topk_cross_entropy
 
 GUARD = 977.0
-Case = tuple[str, int | None, int, torch.dtype, str, bool]
+Case = tuple[str, int | None, int, torch.dtype, str, bool, float]
 
 
 def cases() -> Iterator[Case]:
-    """Method, m, classes, type, reduction, and whether the gradient overwrites the logits."""
+    """Method, m, classes, type, reduction, whether the gradient overwrites the logits, and label smoothing."""
     shapes = ((2, torch.float32), (5, torch.bfloat16), (1000, torch.float16), (1000, torch.float32))
     for method, (classes, dtype) in itertools.product(FUSED, (*shapes, (10450, torch.bfloat16))):
-        yield method, 50 if classes > 1000 else 16, classes, dtype, "mean", False
-        yield method, 50 if classes > 1000 else 16, classes, dtype, "none", True
+        m = 50 if classes > 1000 else 16
+        yield method, m, classes, dtype, "mean", False, 0.0
+        yield method, m, classes, dtype, "none", True, 0.0
+        yield method, m, classes, dtype, "none", False, 0.1
     for classes, dtype in ((130, torch.float32), *shapes[2:], (10450, torch.bfloat16), (65536, torch.float16)):
-        yield "lapsum", None, classes, dtype, "mean", False
-        yield "lapsum", None, classes, dtype, "none", True
+        yield "lapsum", None, classes, dtype, "mean", False, 0.0
+        yield "lapsum", None, classes, dtype, "none", True, 0.1
 
 
 def guarded(rows: int, classes: int, dtype: torch.dtype, device: str) -> tuple[Tensor, Tensor]:
@@ -41,7 +43,7 @@ def guarded(rows: int, classes: int, dtype: torch.dtype, device: str) -> tuple[T
 
 def check(case: Case, rows: int, device: str) -> None:
     """Loss and gradient of one case on a side stream, against plain torch; RuntimeError where they differ."""
-    method, m, classes, dtype, reduction, inplace = case
+    method, m, classes, dtype, reduction, inplace, smoothing = case
     whole, logits = guarded(rows, classes, dtype, device)
     labels = torch.randint(classes, (rows,), device=device)
     if rows > 4:
@@ -49,7 +51,7 @@ def check(case: Case, rows: int, device: str) -> None:
         logits[3, 1:] = -torch.inf
         labels[3], labels[4] = 0, -100
     p_k = [1.0] if method == "softmax" or classes < 5 else [0.5, 0.0, 0.0, 0.0, 0.5]
-    options = {"method": method, "m": m, "p_k": p_k, "reduction": "none"}
+    options = {"method": method, "m": m, "p_k": p_k, "reduction": "none", "label_smoothing": smoothing}
     expected = topk_cross_entropy(logits.clone(), labels, impl="torch", **options)
     options["reduction"] = reduction
     stream = torch.cuda.Stream() if device == "cuda" else None

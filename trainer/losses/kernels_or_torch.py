@@ -78,12 +78,21 @@ def _obstacle(device: str, dtype: torch.dtype, classes: int, m: int, method: str
     return ""
 
 
-def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-    """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits."""
-    labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
+def runs_kernels(logits: Tensor, options: LossOptions) -> bool:
+    """Whether the kernels take these logits (B, C); a ValueError where they were asked for and cannot."""
+    classes = logits.shape[1]
     m = options.candidates(classes) if options.relaxed else 1
     chosen = _chosen if torch.compiler.is_compiling() else _chosen_once
-    if chosen(options.impl, logits.device.type, logits.dtype, classes, m, options.method) == "triton":
+    return chosen(options.impl, logits.device.type, logits.dtype, classes, m, options.method) == "triton"
+
+
+def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+    """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits.
+
+    Only the kernels smooth labels, and without class weights.
+    """
+    labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
+    if runs_kernels(logits, options):
         from .kernels.fused_loss import fused_loss
 
         return fused_loss(logits, targets, options)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ..loss_options import LossOptions
 from .cached_options import changed
-from .kernels_or_torch import reduced_loss
+from .kernels_or_torch import reduced_loss, runs_kernels
 from .rank_weights import check_length
 from .reduction import LEFT_OUT, hardest_rows, label_columns, mixed_losses, reduce_rows, row_weights
 from .targets import Targets, check_class_counts, check_class_weight, check_labels, over_k
@@ -35,7 +35,8 @@ def weighted_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Ten
     rows, num_classes = logits.shape
     check_targets((rows, num_classes), logits.device, targets, options)
     labels, weight, smoothing = targets.labels, targets.weight, options.label_smoothing
-    if labels.ndim == 1 and smoothing == 0 and not options.over_rows:
+    at_once = smoothing == 0 or (weight is None and runs_kernels(logits, options))
+    if labels.ndim == 1 and at_once and not options.over_rows:
         if labels.dtype != torch.int64:
             targets = targets._replace(labels=labels.long())
         return reduced_loss(logits, targets, options)

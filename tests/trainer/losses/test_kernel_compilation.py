@@ -26,7 +26,7 @@ from headsmith.trainer.losses.kernels.lapsum_of_all import (  # noqa: E402
     forward_of_all_kernel,
 )
 
-FLOATS = {"beta", "setting", "floor"}
+FLOATS = {"beta", "setting", "floor", "smoothing", "uniform"}
 INTEGER_POINTERS = {"labels_ptr": "*i64", "codes_ptr": "*i32"}
 FORWARD = {
     "RELAX": neuralsort.relax,
@@ -35,6 +35,7 @@ FORWARD = {
     "MODE": "sm",
     "OVER_CLASSES": False,
     "FLOORED": False,
+    "SMOOTHED": False,
     "WEIGHTED": True,
     "ZEROS": True,
     "CHAINED": False,
@@ -72,7 +73,7 @@ def compile_for_hopper(kernel, constants, logits="bf16"):
     [
         ({}, "bf16"),
         ({"RELAX": softmax.relax, "WEIGHTS": 0, "OVER_CLASSES": True, "WIDE": True, "VECTOR": 4}, "fp32"),
-        ({"RELAX": softsort.relax, "VARIANT": "power", "MODE": "smce", "FLOORED": True}, "fp16"),
+        ({"RELAX": softsort.relax, "VARIANT": "power", "MODE": "smce", "FLOORED": True, "SMOOTHED": True}, "fp16"),
         ({"RELAX": sinkhorn.relax, "MODE": "sort", "WIDE": True, "VECTOR": 1, "WEIGHTS": 16}, "fp32"),
         ({"RELAX": lapsum.relax, "MEMBERSHIPS": True, "MODE": "smce"}, "bf16"),
         ({"RELAX": dftopk.relax, "MEMBERSHIPS": True, "MODE": "sort", "WIDE": True, "VECTOR": 4}, "fp32"),
@@ -97,6 +98,7 @@ def test_layers_of_a_network_share_their_loads():
 def test_backward(over_classes):
     constants = {
         "OVER_CLASSES": over_classes,
+        "SMOOTHED": over_classes,
         "SCALED": over_classes,
         "CHAINED": True,
         "VECTOR": 8,
@@ -109,7 +111,7 @@ def test_backward(over_classes):
 
 @pytest.mark.parametrize(("mode", "tiles"), [("sm", 1), ("sort", 3)])
 def test_lapsum_of_all_classes(mode, tiles):
-    row = {"MODE": mode, "VECTOR": 8, "TILE": 1024, "TILES": tiles}
+    row = {"MODE": mode, "SMOOTHED": tiles > 1, "VECTOR": 8, "TILE": 1024, "TILES": tiles}
     forward = {"FLOORED": tiles > 1, "WEIGHTED": tiles > 1, "RANKS": 8}
     assert compile_for_hopper(forward_of_all_kernel, row | forward).asm["cubin"]
     assert compile_for_hopper(backward_of_all_kernel, row | {"SCALED": tiles > 1}).asm["cubin"]

@@ -8,5 +8,5 @@ pytest.importorskip("triton")
 
 
 def test_interpreted(under_the_interpreter):
-    here, names = Path(__file__), ("interpreted_kernels.py", "interpreted_lapsum.py", "interpreted_operators.py")
-    assert " passed" in under_the_interpreter(*map(here.with_name, names))
+    here, names = Path(__file__), ("kernels", "lapsum", "operators", "smoothing")
+    assert " passed" in under_the_interpreter(*(here.with_name(f"interpreted_{name}.py") for name in names))

@@ -19,7 +19,9 @@ def backward_kernel(
     upstream_stride,
     C,
     m,
+    uniform,
     OVER_CLASSES: tl.constexpr,
+    SMOOTHED: tl.constexpr,
     SCALED: tl.constexpr,
     CHAINED: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -27,7 +29,7 @@ def backward_kernel(
     TILES: tl.constexpr,
     M: tl.constexpr,
 ):
-    """One row: zeros or the softmax's share, then the candidates' values over it.
+    """One row: zeros or the softmax's share, less `uniform` where SMOOTHED; then the candidates' values over it.
 
     See `run_kernels.py` for the arguments' meaning; strides and `C` count in units of VECTOR columns.
     """
@@ -53,7 +55,10 @@ def backward_kernel(
         inside = columns < C * VECTOR
         if OVER_CLASSES:
             scores = tl.load(logits_ptr + row * row_stride * VECTOR + columns, mask=inside, other=0.0)
-            dense = tl.where(kept, share * tl.exp(scores.to(tl.float32) - log_sum), 0.0)
+            dense = share * tl.exp(scores.to(tl.float32) - log_sum)
+            if SMOOTHED:
+                dense -= uniform * scale
+            dense = tl.where(kept, dense, 0.0)
         else:
             dense = tl.zeros((TILE,), tl.float32)
         tl.store(output + columns, dense.to(output_ptr.dtype.element_ty), mask=inside)

@@ -48,12 +48,14 @@ def forward_kernel(
     beta,
     setting,
     floor,
+    smoothing,
     RELAX: tl.constexpr,
     MEMBERSHIPS: tl.constexpr,
     VARIANT: tl.constexpr,
     MODE: tl.constexpr,
     OVER_CLASSES: tl.constexpr,
     FLOORED: tl.constexpr,
+    SMOOTHED: tl.constexpr,
     WEIGHTED: tl.constexpr,
     ZEROS: tl.constexpr,
     CHAINED: tl.constexpr,
@@ -86,7 +88,7 @@ def forward_kernel(
     p_k_ptrs = p_k_ptr + label * p_k_class_stride + tl.where(present, row, 0) * p_k_row_stride
     zeros_ptrs = zeros_ptr + row * (C * VECTOR)
 
-    heads, head_columns, nan, log_sum = group_maxima(
+    heads, head_columns, nan, log_sum, score_sum = group_maxima(
         row_ptrs,
         zeros_ptrs,
         present,
@@ -97,7 +99,8 @@ def forward_kernel(
         TILE_GROUPS,
         TILES,
         ROWS,
-        OVER_CLASSES,
+        OVER_CLASSES or SMOOTHED,
+        SMOOTHED,
         ZEROS,
     )
     label_score = tl.load(row_ptrs + label, mask=present, other=0.0).to(tl.float32)
@@ -145,11 +148,21 @@ def forward_kernel(
     loss = tl.where(invalid, float("nan"), tl.where(masked_label, float("inf"), loss))
     gradient = tl.where(finite & (masked_label == 0)[:, None], gradient, 0.0)
     gradient = tl.where(invalid[:, None], float("nan"), gradient)
+    share = tl.zeros_like(loss)
+    if OVER_CLASSES:
+        share = tl.where(masked_label, 0.0, -by_softmax)
+    if SMOOTHED:
+        rest = 1 - smoothing
+        classes = (C * VECTOR).to(tl.float32)
+        loss = rest * loss + smoothing * (log_sum - score_sum / classes)
+        over_classes = tl.where(finite, tl.exp(scores + (shift - log_sum)[:, None]), 0.0)
+        gradient = rest * gradient + smoothing * (over_classes - 1 / classes)
+        share = rest * share + smoothing
     tl.store(losses_ptr + row, tl.where(kept, loss * weight, 0.0), mask=present)
     tl.store(saved_ptr + row, weight, mask=present)
     saved = saved_ptr + rows + 1 + row * (2 + 2 * m)
-    if OVER_CLASSES:
-        tl.store(saved, tl.where(kept & (masked_label == 0), -by_softmax, 0.0), mask=present)
+    if OVER_CLASSES or SMOOTHED:
+        tl.store(saved, tl.where(kept, share, 0.0), mask=present)
         tl.store(saved + 1, log_sum, mask=present)
     at = saved[:, None] + 2 + lane[None, :]
     stored = inside & present[:, None]

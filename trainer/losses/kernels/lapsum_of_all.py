@@ -62,6 +62,17 @@ def _sums(row, TILES: tl.constexpr):
 
 
 @triton.jit
+def _mean(row, TILES: tl.constexpr):
+    """The mean of the scores."""
+    _, only, C, VECTOR, _, _ = row
+    total = tl.zeros(only.shape, tl.float32)
+    for tile in range(TILES):
+        columns = tile * only.shape[0] + tl.arange(0, only.shape[0])
+        total += tl.where(columns < C * VECTOR, _tile(row, tile, TILES), 0.0)
+    return tl.sum(total, axis=0) / (C * VECTOR)
+
+
+@triton.jit
 def _above(row, b, TILES: tl.constexpr):
     """How many scores lie above b."""
     found = tl.zeros(row[1].shape, tl.float32)
@@ -108,8 +119,10 @@ def forward_of_all_kernel(
     ignore_index,
     beta,
     floor,
+    smoothing,
     MODE: tl.constexpr,
     FLOORED: tl.constexpr,
+    SMOOTHED: tl.constexpr,
     WEIGHTED: tl.constexpr,
     VECTOR: tl.constexpr,
     TILE: tl.constexpr,
@@ -173,11 +186,18 @@ def forward_of_all_kernel(
     if WEIGHTED:
         weight *= tl.load(weight_ptr + label).to(tl.float32)
     loss = tl.where(invalid, float("nan"), tl.where(masked_label, float("inf"), loss))
+    graded = masked_label == 0
+    share = tl.where(graded, -by_label, 0.0)
+    if SMOOTHED:
+        rest = 1 - smoothing
+        loss = rest * loss + smoothing * (log_sum - _mean(row, TILES))
+        by_label *= rest
+        pulls *= rest
+        share = rest * share + smoothing
     tl.store(losses_ptr + index, tl.where(kept, loss * weight, 0.0))
     tl.store(saved_ptr + index, weight)
-    graded = masked_label == 0
     saved = saved_ptr + tl.num_programs(0) + 1 + index * (5 + 2 * K)
-    tl.store(saved, tl.where(invalid, float("nan"), tl.where(graded, -by_label, 0.0)))
+    tl.store(saved, tl.where(invalid, float("nan"), share))
     tl.store(saved + 1, log_sum)
     tl.store(saved + 2, top)
     tl.store(saved + 3, tl.where(graded, by_label - tl.sum(pulls, axis=0), 0.0))
@@ -199,13 +219,18 @@ def backward_of_all_kernel(
     C,
     K,
     beta,
+    uniform,
     MODE: tl.constexpr,
+    SMOOTHED: tl.constexpr,
     SCALED: tl.constexpr,
     VECTOR: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
 ):
-    """The gradient of a row: the softmax's share, one of each k, 2^(height - |x - b|), and the label's own."""
+    """The gradient of a row: the softmax's share, one of each k, 2^(height - |x - b|), and the label's own.
+
+    Where SMOOTHED, it is less by `uniform`.
+    """
     index = tl.program_id(0).to(tl.int64)
     rows = tl.num_programs(0)
     saved = saved_ptr + rows + 1 + index * (5 + 2 * K)
@@ -223,10 +248,12 @@ def backward_of_all_kernel(
         columns = tile * TILE + tl.arange(0, TILE)
         scores = _load(logits_ptr + index * row_stride * VECTOR, tile, C, VECTOR, TILE)
         x = (scores - top) * steep
-        if MODE == "sort":
+        if MODE == "sort" and not SMOOTHED:
             pull = tl.zeros_like(x) + share
         else:
             pull = share * tl.exp2((scores - log_sum) * LOG2_E)
+        if SMOOTHED:
+            pull -= uniform
         for k in range(K):
             height = tl.load(saved + 5 + K + k)
             if height > float("-inf"):

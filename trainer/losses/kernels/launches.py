@@ -17,7 +17,7 @@ from .backward import backward_kernel, reduce_kernel, scatter_kernel
 from .forward import forward_kernel
 from .launch import Launch
 from .maths import INTERPRETED
-from .plan import TILE, candidates_kept, plan
+from .plan import TILE, candidates_kept, logits_are_kept, plan
 
 Kind = tuple[torch.dtype, int]
 SCATTERED = 1024
@@ -82,6 +82,7 @@ def forward_launch(
         0.0 if options.beta_by_row else options.beta(m),
         needs.setting,
         options.floor,
+        float(options.label_smoothing),
     )
     own = {"WEIGHTED": weight is not None, "ZEROS": zeroed}
     chained = _chain(device, options.reduction == "none" and not zeroed)
@@ -109,9 +110,11 @@ def backward_launch(
     vector = gcd(vector_width(classes, *logits), vector_width(classes, *output))
     tile = min(triton.next_power_of_2(classes), TILE)
     m, scaled = candidates_kept(options, classes), options.reduction != "none"
-    numbers = (logits[0] // vector, output[0] // vector, upstream[0], classes // vector, m)
+    uniform = float(options.label_smoothing) / classes
+    numbers = (logits[0] // vector, output[0] // vector, upstream[0], classes // vector, m, uniform)
     constants = {
-        "OVER_CLASSES": options.over_classes,
+        "OVER_CLASSES": logits_are_kept(options, classes),
+        "SMOOTHED": options.label_smoothing > 0,
         "SCALED": scaled,
         "VECTOR": vector,
         "TILE": tile,

@@ -38,7 +38,7 @@ class KernelPlan(NamedTuple):
 
 def logits_are_kept(options: LossOptions, classes: int) -> bool:
     """Whether the backward reads the logits again, since every class has a gradient."""
-    return options.over_classes or row_is_whole(options, classes)
+    return options.over_classes or options.label_smoothing > 0 or row_is_whole(options, classes)
 
 
 def candidates_kept(options: LossOptions, classes: int) -> int:
@@ -70,6 +70,7 @@ def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, ma
         "MODE": options.top1_mode,
         "OVER_CLASSES": options.over_classes,
         "FLOORED": options.floor > 0,
+        "SMOOTHED": options.label_smoothing > 0,
         "WIDE": wide,
         "VECTOR": vector,
         "GROUP": group,

@@ -29,7 +29,7 @@ def forward(
     Returns:
         A scalar, or (B,) for reduction `none`, float32; and a flat tensor: B weights, the factor that the gradient
         takes for the reduction, and of each row the softmax's share of the gradient and the log-sum-exp where the
-        softmax runs over classes, its m candidates' gradient, and the bits of their columns.
+        softmax runs over classes or the labels are smoothed, its m candidates' gradient, and the bits of their columns.
     """
     rows, classes = logits.shape
     device = logits.device

@@ -27,6 +27,7 @@ def group_maxima(
     TILES: tl.constexpr,
     ROWS: tl.constexpr,
     LOG_SUM: tl.constexpr,
+    SUM: tl.constexpr,
     ZEROS: tl.constexpr,
 ):
     """One pass over the rows at `row_ptrs` (ROWS,), those `inside` the batch; where ZEROS, zeros go to `zeros_ptrs`.
@@ -35,7 +36,8 @@ def group_maxima(
 
     Returns:
         Highest of each group, (ROWS, TILES * TILE_GROUPS) packed keys or, where WIDE, ordered integers and their
-        columns in the same shape; (ROWS,) whether there is a NaN; and (ROWS,) log-sum-exp where LOG_SUM.
+        columns in the same shape; (ROWS,) whether there is a NaN; (ROWS,) log-sum-exp where LOG_SUM; and (ROWS,) the
+        sum of the scores where SUM.
     """
     columns = (tl.arange(0, TILE_GROUPS)[:, None] * GROUP + tl.arange(0, GROUP)[None, :])[None, :, :]
     tile_ids = tl.arange(0, TILES)[None, :, None]
@@ -43,6 +45,7 @@ def group_maxima(
     head_columns = tl.full((ROWS, TILES, TILE_GROUPS), NO_COLUMN, tl.int32)
     highest = tl.full((ROWS,), float("-inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
+    sums = tl.zeros((ROWS,), tl.float32)
     low = tl.full((ROWS,), 0, tl.int32)
     high = tl.full((ROWS,), 0, tl.int32)
     for tile in range(TILES):
@@ -68,11 +71,13 @@ def group_maxima(
             shifted = tl.exp(scores - new[:, None, None])
             total = total * tl.exp(highest - new) + tl.sum(tl.sum(shifted, axis=2), axis=1)
             highest = new
+        if SUM:
+            sums += tl.sum(tl.sum(tl.where(there, raw.to(tl.float32), 0.0), axis=2), axis=1)
     if LOG_SUM:
         highest += ln(total)
     heads = tl.reshape(heads, (ROWS, TILES * TILE_GROUPS))
     head_columns = tl.reshape(head_columns, (ROWS, TILES * TILE_GROUPS))
-    return heads, head_columns, is_nan(low, high, row_ptrs.dtype.element_ty, WIDE), highest
+    return heads, head_columns, is_nan(low, high, row_ptrs.dtype.element_ty, WIDE), highest, sums
 
 
 @triton.jit
