@@ -1,6 +1,6 @@
 """What makes a measurement worth a second look; `docs/evaluation.md` lists the codes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core.coded_warnings import CodedWarning
@@ -11,6 +11,7 @@ from ..metrics.chance import like_guesses
 from ..trainer.features.images.samples import split_called
 from .measuring.measurement import Measurement
 from .metrics import Summary
+from .result import BROKEN
 
 DOMINANT, BALANCED = 0.9, 0.5
 
@@ -44,7 +45,13 @@ def warnings_of(summary: Summary, measured: Measurement, chance: float, trained_
         )
     if measured.inconsistent:
         found["wrong-topk"] = f"{measured.inconsistent} inputs have topk_indices against the file's own logits"
-    return [CodedWarning(code, message) for code, message in found.items()]
+    return [*(CodedWarning(code, message) for code, message in found.items()), *broken_at(measured.not_finite_at)]
+
+
+def broken_at(sizes: Sequence[int]) -> list[CodedWarning]:
+    """A warning of the batch sizes, if any, at which answers are NaN or infinite that are not at others."""
+    listed = ", ".join(map(str, sizes))
+    return [CodedWarning(BROKEN, f"its answers are NaN or infinite at a batch size of {listed}")] * bool(sizes)
 
 
 def in_keywords(warnings: Iterable[CodedWarning]) -> list[CodedWarning]:

@@ -105,6 +105,7 @@ class EvalResult:
         against: Beside another runtime; ``None`` where none was asked for.
         warnings: What to look at before the figures are used.
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
+        not_finite_at: Batch sizes at which an input has NaN or infinite logits that is finite at another one.
         unreadable: What was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
         notes: Facts of the classifier's setup and of the images, in words.
@@ -132,6 +133,7 @@ class EvalResult:
     duplicates: int
     notes: list[str] = field(default_factory=list)
     conditions: str = ""
+    not_finite_at: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Refuse classes that have no label, which a damaged file may name."""

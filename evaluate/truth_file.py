@@ -2,10 +2,10 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..core.coded_warnings import CodedWarning
 from ..core.csv_file import csv_of
@@ -52,8 +52,8 @@ def labelled_by(truth: Path, root: Path, class_ids: str | Path | None, group_col
     if not files:
         raise InputError(f"{root}: no image in it; expected files ending in {' '.join(sorted(IMAGE_SUFFIXES))}")
     if truth.suffix.lower() in (".csv", ".tsv"):
-        known = _known(files)
-        rows, found = _fitting(_csv_rows(truth, group_column, known), files, known, truth, root)
+        images = _Images.under(root, files)
+        rows, found = _fitting(_csv_rows(truth, group_column, images.named), images, truth)
     elif group_column is not None:
         raise InputError(f"--group-column: {truth} has no columns; expected a CSV file")
     else:
@@ -135,7 +135,7 @@ def _named(number: str, ids: Mapping[str, str], where: str) -> str:
     return ids[number]
 
 
-def _csv_rows(path: Path, group_column: str | None, known: Mapping[str, str]) -> list[_Row]:
+def _csv_rows(path: Path, group_column: str | None, known: Container[str]) -> list[_Row]:
     lines = csv_of(read_text(path), str(path)).rows
     first = [cell.strip() for cell in lines[0].cells]
     named = first[0] in known or Path(first[0]).suffix.lower() in IMAGE_SUFFIXES
@@ -159,29 +159,55 @@ def _first_box(text: str) -> str:
     return text.split(" ", maxsplit=1)[0] if re.match(r"n\d{8} ", text) else text
 
 
-def _known(files: Sequence[str]) -> dict[str, str]:
-    """Every image by its path, name and stem."""
-    known = {file: file for file in files}
-    for file in files:
-        known.setdefault(Path(file).name, file)
-        known.setdefault(Path(file).stem, file)
-    return known
+@dataclass(frozen=True)
+class _Images:
+    """The images of a folder, as rows name them: by path, by name, or by name without its suffix.
+
+    Attributes:
+        root: The folder.
+        files: Their paths in it.
+        named: By each of these names the images that it fits; a whole path fits no other, nor a name another's stem.
+    """
+
+    root: Path
+    files: Sequence[str]
+    named: Mapping[str, list[str]]
+
+    @classmethod
+    def under(cls, root: Path, files: Sequence[str]) -> Self:
+        """Of these files."""
+        named: dict[str, list[str]] = {}
+        for name in (str, lambda file: Path(file).name, lambda file: Path(file).stem):
+            found: dict[str, list[str]] = {}
+            for file in files:
+                found.setdefault(name(file), []).append(file)
+            named = found | named
+        return cls(root, files, named)
+
+    def of(self, row: str, truth: Path) -> str | None:
+        """The image that a row names; nothing where it is not there."""
+        fitting = self.named.get(row, [])
+        if len(fitting) > 1:
+            raise InputError(
+                f"{truth}: {row} found, which fits {len(fitting)} images in {self.root} ({listed(fitting, 3)}); write "
+                "the path of the one that is meant"
+            )
+        return fitting[0] if fitting else None
 
 
-def _fitting(
-    rows: list[_Row], files: Sequence[str], known: Mapping[str, str], truth: Path, root: Path
-) -> tuple[list[_Row], list[CodedWarning]]:
+def _fitting(rows: list[_Row], images: _Images, truth: Path) -> tuple[list[_Row], list[CodedWarning]]:
     """The rows whose image is there, in the order of the images; and what is missing."""
-    fitting = [row._replace(file=known[row.file]) for row in rows if row.file in known]
+    places = [(row, images.of(row.file, truth)) for row in rows]
+    fitting = [row._replace(file=file) for row, file in places if file is not None]
     found = {row.file: row for row in reversed(fitting)}
     for row in fitting:
         if row != found[row.file]:
             one, other = (" of ".join([*each.classes, *filter(None, [each.group])]) for each in (found[row.file], row))
             raise InputError(f"{truth}: {row.file} is {one} in one row and {other} in another; keep the right one")
-    gone = [row.file for row in rows if row.file not in known]
-    bare = [file for file in files if file not in found]
+    gone = [row.file for row, file in places if file is None]
+    bare = [file for file in images.files if file not in found]
     if not found:
-        raise InputError(f"{truth}: none of its {len(rows)} files is in {root}, such as {rows[0].file}")
+        raise InputError(f"{truth}: none of its {len(rows)} files is in {images.root}, such as {rows[0].file}")
     again = len(fitting) - len(found)
     said = {
         "rows-without-image": gone and f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}",
@@ -190,7 +216,7 @@ def _fitting(
         "repeated-rows": again and f"{again} rows of {truth.name} repeat an earlier one and count once",
     }
     warnings = [CodedWarning(code, str(message)) for code, message in said.items() if message]
-    return [found[file] for file in files if file in found], warnings
+    return [found[file] for file in images.files if file in found], warnings
 
 
 def _line_rows(path: Path, files: Sequence[str], root: Path) -> list[_Row]:

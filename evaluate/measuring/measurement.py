@@ -9,16 +9,12 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...export.held_out import Batch, HeldOut
-from ...export.parity.file_runner import batches_of
 from ...export.parity.parity import follows_logits
 from ...export.runtime import Array, Model, Outputs
-from ...metrics.equality import difference
 from ..metrics import RowScores, Scorer
 from ..options import EvaluationOptions
+from .batch_sizes import BatchSizes
 
-# A share of the largest logit: ten times what one layer moves by where both factors are rounded to 11 bits (2**-10), as
-# in float16 and TF32, whose kernels depend on the batch. What mixes the rows of a batch moves by the logits' own size.
-BATCH_TOLERANCE = 1e-2
 KEPT = 5
 
 
@@ -38,8 +34,8 @@ class Measurement:
         session_seconds: In the runtime.
         seconds: In all, without the warm-up.
         first_run_seconds: The warm-up on the first batch.
-        batch_dependent: Whether an input has other logits in a batch of another size: three of the first batch are run
-            alone, in twos and in sevens, unless the file takes one input a run.
+        batch_dependent: Whether an input has other logits in a batch of another size, see `BatchSizes`.
+        not_finite_at: Batch sizes at which an input has NaN or infinite logits that is finite at another one.
     """
 
     ids: list[str]
@@ -54,6 +50,7 @@ class Measurement:
     seconds: float
     first_run_seconds: float
     batch_dependent: bool
+    not_finite_at: list[int]
 
 
 @dataclass
@@ -108,7 +105,8 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
             raise InputError(f"{held_out.name}: none of the {len(held_out)} held-out inputs could be read")
         begun = time.perf_counter()
         together, first_run_seconds = _timed(model, first.inputs)
-        batch_dependent = _depends_on_batch(model, first.inputs, together.logits)
+        sizes = BatchSizes(model)
+        sizes.look(first.inputs, together.logits)
         start += time.perf_counter() - begun
         for batch in chain([first], batches):
             outputs, seconds = _timed(model, batch.inputs)
@@ -116,6 +114,8 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
             found.add(batch, outputs)
             advance(len(batch.ids))
         total = time.perf_counter() - start
+        if len(batch.ids) != len(first.ids):
+            sizes.look(batch.inputs, outputs.logits)
     kept = [found.ids[row] for row in scorers[0].rows]
     return Measurement(
         ids=kept,
@@ -129,29 +129,9 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
         session_seconds=session_seconds,
         seconds=total,
         first_run_seconds=first_run_seconds,
-        batch_dependent=batch_dependent,
+        batch_dependent=sizes.differ,
+        not_finite_at=sizes.not_finite,
     )
-
-
-def _depends_on_batch(model: Model, inputs: Array, together: Array) -> bool:
-    """Whether the first, the middle or the last input of a batch has other logits in a batch of another size."""
-    if model.fixed_batch == 1:
-        return False
-    some = np.unique([0, len(inputs) // 2, len(inputs) - 1])
-    for rows in batches_of(model, inputs[some]):
-        found = model.run(inputs[some[rows]]).logits
-        if not all(map(_like, found, together[some[rows]])):
-            return True
-    return False
-
-
-def _like(found: Array, expected: Array) -> bool:
-    """Whether the logits of an input are the same but for rounding; what is finite in neither is told elsewhere."""
-    finite = np.isfinite(expected)
-    if found.shape != expected.shape or (np.isfinite(found) != finite).any():
-        return False
-    largest = np.abs(expected[finite]).max(initial=0.0)
-    return difference(np.where(finite, expected, 0), np.where(finite, found, 0)).within(BATCH_TOLERANCE * largest)
 
 
 def class_order(index: Array, num_logits: int) -> Array:

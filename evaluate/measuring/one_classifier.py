@@ -99,6 +99,7 @@ def _measure(
             *warnings_of(summary, measured, _chance(data, measured, summary), trained_on),
         ],
         not_finite=measured.not_finite,
+        not_finite_at=measured.not_finite_at,
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
         notes=[*map(with_keywords, candidate.notes), *notes],

@@ -14,6 +14,7 @@ from ...core.environment import free_memory
 from ...core.progress import progress
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model, Outputs
+from ..evaluation_warnings import broken_at
 from ..result import BROKEN, BUSY, UNTIMED, EvalResult
 from ..results import ResultsFolder
 from ..zoo import Candidate, open_candidate
@@ -64,12 +65,12 @@ class _Opened:
         fed = self.model.feed(np.concatenate([self.input] * size))
         return lambda: self.model.answer(fed)
 
-    def broken(self, sizes: Iterable[int]) -> list[CodedWarning]:
-        """A warning of answers that are NaN or infinite at some of these batch sizes, where the pass had none."""
-        wrong = [size for size in sizes if not np.isfinite(self.run(size)().logits).all()]
-        listed = ", ".join(map(str, wrong))
-        told = bool(wrong) and not self.result.not_finite
-        return [CodedWarning(BROKEN, f"its answers are NaN or infinite at a batch size of {listed}")] * told
+    def broken(self, sizes: Iterable[int]) -> list[int]:
+        """The batch sizes, of these and of those before, at which answers are NaN or infinite that are not always."""
+        tried = {1, *sizes} | ({self.result.setup.batch_size} if self.result.not_finite else set())
+        wrong = {size for size in tried if not np.isfinite(self.run(size)().logits).all()}
+        always = bool(self.result.not_finite) and wrong == tried  # of every size: the pass told it
+        return sorted({*self.result.not_finite_at, *(() if always else wrong)})
 
 
 def time_together(
@@ -140,7 +141,8 @@ def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> N
     busy = watch.disturbed()
     for one, times, throughput in zip(opened, latencies, rates, strict=True):
         warnings = [kept for kept in one.result.warnings if kept.code not in (BUSY, BROKEN)]
-        warnings += one.broken(throughput)
+        broken = one.broken(throughput)
+        warnings += broken_at(broken)
         if busy is not None:
             message = f"other programs took {busy:.1f} CPUs while it was timed, so it is faster than this"
             warnings.append(CodedWarning(BUSY, message))
@@ -153,7 +155,7 @@ def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> N
             thorough=effort.thorough,
             busy=busy,
         )
-        folder.update(replace(one.result, speed=speed, warnings=warnings))
+        folder.update(replace(one.result, speed=speed, warnings=warnings, not_finite_at=broken))
 
 
 def _latency(times: Array) -> Latency:

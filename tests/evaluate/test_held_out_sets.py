@@ -105,6 +105,34 @@ def test_an_image_that_a_csv_file_names_twice(flat, tmp_path):
         open_data(flat, truth=write(tmp_path / "other.csv", rows + "val_1.png,emu\n"))
 
 
+@pytest.mark.parametrize(
+    ("row", "files", "fits"),
+    [
+        ("one", ("one.png", "one.jpg"), None),
+        ("one", ("one.png", "one.PNG"), None),
+        ("one", ("one.png", "sub/one.png"), None),
+        ("one.png", ("a/one.png", "b/one.png"), None),
+        ("one.png", ("one.png", "one.jpg"), "one.png"),
+        ("one.png", ("one.png", "sub/one.png"), "one.png"),
+        ("sub/one.png", ("one.png", "sub/one.png"), "sub/one.png"),
+        ("one.png", ("sub/one.png", "sub/one.png.jpg"), "sub/one.png"),
+    ],
+)
+def test_a_name_that_fits_two_images_is_refused(flat, tmp_path, row, files, fits):
+    for file in files:
+        (flat / file).parent.mkdir(exist_ok=True)
+        shutil.copy(flat / "val_0.png", flat / file)
+    truth = write(tmp_path / "truth.csv", f"val_1.png,dog\n{row},cat\n")
+    if fits is not None:
+        assert fits in [sample.id for sample in open_data(flat, truth=truth).images.samples]
+        return
+    listed = ", ".join(sorted(files))
+    with pytest.raises(
+        InputError, match=rf"truth\.csv: {row} found, which fits 2 images in .*flat \({listed}\); write "
+    ):
+        open_data(flat, truth=truth)
+
+
 def test_boxes_behind_a_class_are_left_out(flat, tmp_path):
     rows = "".join(f"val_{number},{SYNSETS[number]} 1 2 30 40\n" for number in range(6))
     data = open_data(flat, truth=write(tmp_path / "truth.csv", "ImageId,PredictionString\n" + rows))

@@ -64,13 +64,26 @@ def test_answers_that_depend_on_the_batch_are_warned_of(warnings, graph):
 
 
 def test_a_file_of_one_image_a_run_is_not_asked_for_other_batches(warnings, monkeypatch):
-    monkeypatch.setattr("headsmith.evaluate.measuring.measurement.batches_of", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("headsmith.evaluate.measuring.batch_sizes.batches_of", lambda *_: pytest.fail("ran again"))
     assert "depend on what lies beside it" not in warnings(ACROSS.replace("[N", "[1"))
 
 
 def test_answers_that_break_at_a_size_that_is_only_timed_are_warned_of(warnings, monkeypatch):
     monkeypatch.setattr("headsmith.evaluate.evaluation.THOROUGH", Effort(0.0, 1, (1, 2, 16)))
     assert "NaN or infinite at a batch size of 16" in warnings(not_finite_at(16), speed=True)
+
+
+@pytest.mark.parametrize(("size", "speed"), [(1, False), (1, True), (2, False), (7, False), (67, True), (3, False)])
+def test_answers_that_break_at_a_size_that_was_run_or_timed_are_warned_of(warnings, monkeypatch, size, speed):
+    """Eight images in batches of five: five are run at once, then three."""
+    monkeypatch.setattr("headsmith.evaluate.evaluation.THOROUGH", Effort(0.0, 1, (1, 2)))
+    assert f"NaN or infinite at a batch size of {size}" in warnings(not_finite_at(size), speed=speed, batch_size=5)
+
+
+def test_an_answer_that_is_never_finite_is_not_laid_on_the_batch(warnings):
+    found = warnings(ACROSS.replace("scores = Sub(plain, mean)", "no = Sub(plain, plain) scores = Div(no, no)"))
+    assert "8 inputs have NaN" in found
+    assert "at a batch size" not in found
 
 
 @pytest.mark.parametrize(("axis", "warned"), [(0, True), (1, False)])
