@@ -38,7 +38,7 @@ from .stages import BUNDLES
 from .table import Table, table_of
 from .work import Work
 
-IMAGES = "images.json"
+IMAGES, CROPS = "images.json", ".crops"
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ def benchmark(
         require_provider(provider)
     check_outside(out, images)
     opened = open_images(images, image_column=options.image_column, label_column=options.label_column)
+    opened = replace(opened, crops=out.absolute() / CROPS)
     _begin(out, opened)
     found = promises(out, opened, units, options) if options.budget is not None else {}
     units = in_order(units, found) if found else units
@@ -103,6 +104,7 @@ def benchmark(
     with keeping(lambda: _kept(out)), _shown(work) as advance, jobs(work):
         work.do(lambda row: advance(1, row.name))
     with keeping(lambda: _kept(out)), FileLock(out / ".table.lock"):
+        shutil.rmtree(out / CROPS, ignore_errors=True)
         return _finish(out, work, str(images), also)
 
 

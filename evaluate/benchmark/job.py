@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...core.records import to_json
 from ...core.typed_json import structured
@@ -24,7 +24,8 @@ class Job:
 
     Attributes:
         out: See `Work`, as all others.
-        source: The arguments that open the images.
+        source: What opens the images.
+        crops: Where their crops are kept.
         units: The backbones.
         options: Of the benchmark.
         began: When the command began.
@@ -33,6 +34,7 @@ class Job:
 
     out: str
     source: ImageSource
+    crops: str
     units: list[Unit]
     options: BenchmarkOptions
     began: float
@@ -42,7 +44,15 @@ class Job:
 @contextmanager
 def jobs(work: Work) -> Iterator[None]:
     """Let further processes share the work of the block; they are ended with it."""
-    job = Job(str(work.out), work.images.source, list(work.units), work.options, work.began, work.promises)
+    job = Job(
+        str(work.out),
+        work.images.source,
+        str(work.images.crops),
+        list(work.units),
+        work.options,
+        work.began,
+        work.promises,
+    )
     told = json.dumps(to_json(job))
     started: list[subprocess.Popen[bytes]] = []
     try:
@@ -76,7 +86,8 @@ def main() -> None:
 
     job = structured(json.loads(sys.stdin.read()), Job, "standard input", advice="run the benchmark again")
     torch.set_num_threads(max(1, usable_cpus() // job.options.jobs))
-    Work(Path(job.out), reopen(job.source), job.units, job.options, job.began, job.promises).do(lambda row: None)
+    images = replace(reopen(job.source), crops=Path(job.crops))
+    Work(Path(job.out), images, job.units, job.options, job.began, job.promises).do(lambda row: None)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ RECIPE = {
     "std": [0.5, 0.5, 0.5],
 }
 GRID = {"loss": "softmax", "learning_rate": [0.003, 0.1], "epochs": 12}
-LITE0, RESNET, VIT = "lite0-32", "test_resnet", "test_vit"
-SQUEEZENET, SHUFFLENET, LOST = "onnx-light_squeezenet", "onnx-light_shufflenet", "lost"
+RESNET, BYOB = "test_resnet", "test_byobnet"
+LOST = "lost"
 
 
 class Zoo(NamedTuple):
@@ -51,7 +51,7 @@ class Zoo(NamedTuple):
         return [
             {"backbone": "lite0", "image_size": 32},
             *light,
-            *(self.local(name) for name in (RESNET, VIT)),
+            *(self.local(name) for name in (RESNET, BYOB)),
             self.lost(),
         ]
 
@@ -61,8 +61,7 @@ class Zoo(NamedTuple):
         if not path.exists():
             torch.manual_seed(0)
             torch.save(timm.create_model(name).state_dict(), path)
-        size = {} if name == VIT else {"image_size": 32}
-        return {"backbone": f"timm:{name}", "checkpoint": path.name, "name": name} | size
+        return {"backbone": f"timm:{name}", "checkpoint": path.name, "name": name, "image_size": 32}
 
     def lost(self) -> dict[str, object]:
         return {"backbone": "timm:resnet18", "checkpoint": f"{RESNET}.pth", "name": LOST}

@@ -20,7 +20,7 @@ TRAINED = (
     "onnx-light_shufflenet-grid",
     "onnx-light_squeezenet-grid",
     "test_resnet-grid",
-    "test_vit-grid",
+    "test_byobnet-grid",
 )
 
 
@@ -54,14 +54,19 @@ def test_validation_chooses_and_what_needs_no_training_stands_below(five):
 
 
 def test_a_row_is_what_the_commands_give_one_by_one(five, zoo, tmp_path):
-    checkpoint = zoo.folder / str(zoo.local("test_vit")["checkpoint"])
+    checkpoint = zoo.folder / str(zoo.local("test_byobnet")["checkpoint"])
     features = extract(
-        zoo.images, out=tmp_path / "features", backbone="timm:test_vit", checkpoint=checkpoint, device="cpu"
+        zoo.images,
+        out=tmp_path / "features",
+        backbone="timm:test_byobnet",
+        checkpoint=checkpoint,
+        image_size=32,
+        device="cpu",
     )
     found = sweep(features, config=zoo.folder / "grid.yaml", out=tmp_path / "sweep", device="cpu")
     bundle = export_classifier(found.best, out=tmp_path / "bundle")
     (result,) = evaluate_classifiers(bundle, data=zoo.images, out=tmp_path / "results")
-    row = heads(five)["test_vit-grid"]
+    row = heads(five)["test_byobnet-grid"]
     assert (row.top1, row.top5) == (result.top1, result.top5)
     assert row.val_top1.value == found.record.winner.val.top1
     assert (row.parameters, row.file_mb) == (result.setup.parameters, result.setup.bytes / 1e6)
@@ -99,7 +104,7 @@ def test_an_interruption_keeps_what_is_done_and_one_more_backbone_is_done_alone(
     interrupted, out = True, tmp_path / "out"
     one = zoo.config("one", backbones=[zoo.local("test_resnet")], sweep="grid.yaml", device="cpu")
     two = zoo.config(
-        "two", backbones=[zoo.local("test_resnet"), zoo.local("test_vit")], sweep="grid.yaml", device="cpu"
+        "two", backbones=[zoo.local("test_resnet"), zoo.local("test_byobnet")], sweep="grid.yaml", device="cpu"
     )
     with pytest.raises(KeyboardInterrupt) as stop:
         benchmark(zoo.images, config=one, out=out)
@@ -112,8 +117,8 @@ def test_an_interruption_keeps_what_is_done_and_one_more_backbone_is_done_alone(
     assert [row.name for row in first.rows if row.kind == "head"] == ["test_resnet-grid"]
     done.clear()
     both = benchmark(zoo.images, config=two, out=out)
-    assert {base for _, base in done} == {"test_vit"}
-    assert heads(both).keys() == {"test_resnet-grid", "test_vit-grid"}
+    assert {base for _, base in done} == {"test_byobnet"}
+    assert heads(both).keys() == {"test_resnet-grid", "test_byobnet-grid"}
     assert heads(both)["test_resnet-grid"].top1 == heads(first)["test_resnet-grid"].top1
     done.clear()
     assert heads(benchmark(zoo.images, config=two, out=out)) == heads(both)

@@ -15,6 +15,7 @@ from ....core.progress import Advance, progress
 from ....models.images import UnreadableImage, remarks
 from ..images.batches import AHEAD, Pixels, decode, gather
 from ..images.image_set import ImageSet
+from ..images.kept_crops import KeptCrops, kept_crops
 from ..images.picture_identity import picture_hash
 from ..images.samples import Sample, Unreadable
 from . import shards as parts
@@ -94,7 +95,7 @@ class Filling:
         leases: deque[tuple[Filled, FileLock]] = deque()
         indices = self._taken(missing, worker, leases, advance)
         ahead = max(2 * self.workers, min(AHEAD // len(self.views.names), parts.SHARD_ROWS))
-        stream = decode(self.images, indices, self._prepare, self.workers, ahead=ahead)
+        stream = decode(self.images, indices, self._prepare, self.workers, ahead=ahead, kept=self._kept_crops())
         worked = False
         try:
             with closing(stream):
@@ -110,6 +111,13 @@ class Filling:
             for _, lease in leases:
                 lease.release()
         return worked
+
+    def _kept_crops(self) -> KeptCrops | None:
+        """What other extractions of these images decoded, where a training image is one view."""
+        if self.images.crops is None or len(self.views.names) > 1:
+            return None
+        images = self.images
+        return kept_crops(images.crops, images.fingerprint, len(images), self.views.preprocessing)
 
     def _prepare(self, image: Image.Image, split: str) -> Prepared:
         seen = self.views.preprocessing.flatten(image)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -23,6 +23,18 @@ from .samples import Sample
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Prepare = Callable[[Image.Image], Pixels]
 Prepared = TypeVar("Prepared")
+
+
+class Kept(Protocol[Prepared]):
+    """What was prepared before; see `.kept_crops`."""
+
+    def get(self, index: int) -> Prepared | None:
+        """That of an image, where it is there."""
+
+    def put(self, index: int, crop: Prepared) -> None:
+        """Keep it."""
+
+
 AHEAD = 256
 # 8 threads decode 5 times as much as one, 16 and 32 less than 8: PIL holds Python's lock for a while with every image.
 _MOST_THREADS = 8
@@ -100,6 +112,7 @@ def decode(
     workers: int | None = None,
     *,
     ahead: int = AHEAD,
+    kept: Kept[Prepared] | None = None,
 ) -> Generator[tuple[Sample, Prepared | UnreadableImage], None, None]:
     """Decode images and prepare their pixels, in the order of ``indices``.
 
@@ -113,6 +126,7 @@ def decode(
         prepare: From an image and its split to pixels, uint8, or whatever is wanted.
         workers: How many; by default one for each CPU that this process may use.
         ahead: How many may be begun before their turn.
+        kept: What was prepared of these images before, by their indices, and where it is put.
 
     Yields:
         The sample, and what was prepared or why there is nothing.
@@ -124,11 +138,16 @@ def decode(
     room = Room(processes=forked)
 
     def one(index: int) -> tuple[Sample, Prepared | UnreadableImage]:
+        if kept is not None and (known := kept.get(index)) is not None:
+            return images.samples[index], known
         try:
             with room.turn() as enter:
-                return images.samples[index], prepare(images.read(index, enter), images.samples[index].split)
+                found = prepare(images.read(index, enter), images.samples[index].split)
         except UnreadableImage as error:
             return images.samples[index], error
+        if kept is not None:
+            kept.put(index, found)
+        return images.samples[index], found
 
     if forked:
         from . import decode_processes  # with torch

@@ -36,6 +36,7 @@ class ImageSet:
         content: From a sample to its file or its encoded bytes.
         carved: The splits that were carved out of the source's training images.
         known: SHA-256 of bytes that were read already, by id.
+        crops: Folder in which extractions keep crops for each other; ``None`` where each decodes for itself.
     """
 
     source: ImageSource
@@ -45,6 +46,7 @@ class ImageSet:
     content: Callable[[Sample], Path | bytes]
     carved: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict, repr=False)
+    crops: Path | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.samples)
