@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..core.arguments import typed
 from ..core.errors import InputError, keeping
+from ..core.files import check_outside
 from ..core.settings import of_keywords
 from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
@@ -103,6 +104,7 @@ def evaluate_classifiers(
 
 def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions) -> Results:
     """`evaluate_classifiers` with its options as one."""
+    check_outside(out, options.data)
     candidates = find_candidates(rows, **options.files)
     source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))
     held_out = open_data(source)

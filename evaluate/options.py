@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.counts import check_at_once
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
 from .held_out_record import HeldOutSource
@@ -65,7 +66,9 @@ class EvaluationOptions:
     provider: str = setting("cpu", "onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
     allow_fallback: bool = setting(False, "Let the CPU run nodes that the provider cannot; they are counted.")
     batch_size: int = setting(64, "Images a run of the session.")
-    threads: int | None = setting(None, "onnxruntime's threads.", left_out="the cores this process may use")
+    threads: int | None = setting(
+        None, "onnxruntime's threads; at most 64, or the machine's cores.", left_out="the cores this process may use"
+    )
     speed: bool = setting(False, "Time longer, and at batch sizes 1 to 256.")
     against: str | None = setting(None, "torch: run every classifier there too, and count flips.", values=(TORCH,))
     save_logits: bool = setting(False, "Keep all logits too.")
@@ -73,9 +76,9 @@ class EvaluationOptions:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        for flag, value in (("--batch-size", self.batch_size), ("--k", min(self.k, default=0))):
-            if value < 1:
-                raise InputError(f"{flag}: {value} found, expected at least 1")
+        check_at_once("--batch-size", self.batch_size)
+        if (least := min(self.k, default=0)) < 1:
+            raise InputError(f"--k: {least} found, expected at least 1")
         object.__setattr__(self, "k", tuple(sorted({1, *self.k})))
 
     @property

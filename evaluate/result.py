@@ -106,6 +106,7 @@ class EvalResult:
         warnings: What to look at before the figures are used.
         not_finite: Inputs with NaN or infinite logits; NaN counts as wrong.
         not_finite_at: Batch sizes at which an input has NaN or infinite logits that is finite at another one.
+        predictions_sha256: Hash of what was answered, see `Predictions.digest`; empty of older versions.
         unreadable: What was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
         notes: Facts of the classifier's setup and of the images, in words.
@@ -134,6 +135,7 @@ class EvalResult:
     notes: list[str] = field(default_factory=list)
     conditions: str = ""
     not_finite_at: list[int] = field(default_factory=list)
+    predictions_sha256: str = ""
 
     def __post_init__(self) -> None:
         """Refuse classes that have no label, which a damaged file may name."""

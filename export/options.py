@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.counts import check_at_once
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
 from .formats.registry import FORMATS
@@ -69,10 +70,9 @@ class ExportOptions:
             raise InputError(f"--format: {', '.join(self.formats) or 'none'} found, expected some formats, each once")
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise InputError(f"--tolerance: {self.tolerance} found, expected a number of logits, 0 or more")
-        if self.batch_size < 1:
-            raise InputError(f"--batch-size: {self.batch_size} found, expected 1 or more")
-        if not self.max_drop >= 0:
-            raise InputError(f"--max-drop: {self.max_drop} found, expected 0 or more")
+        check_at_once("--batch-size", self.batch_size)
+        if not 0 <= self.max_drop <= 100:
+            raise InputError(f"--max-drop: {self.max_drop} found, expected 0 to 100 points")
         self._check_input()
         self._check_precision()
 

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from ..core.arguments import typed
+from ..core.counts import check_threads
 from ..core.cpus import default_threads
 from ..core.errors import InputError
 from ..models.onnx_session import PROVIDERS
@@ -114,8 +115,8 @@ def checked_threads(provider: str, threads: int | None) -> int:
     """
     if provider not in PROVIDERS:
         raise InputError(f"--provider {provider}: not known; expected one of {', '.join(PROVIDERS)}")
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads: {threads} found, expected 1 or more")
+    if threads is not None:
+        check_threads("--threads", threads)
     return threads or default_threads()
 
 

@@ -10,7 +10,7 @@ from numbers import Integral
 from types import NoneType
 from typing import Any, Self, TypedDict
 
-from ..core.settings import Bound, setting
+from ..core.settings import MOST, Bound, setting
 from .loss_methods import (
     CROSS_ENTROPY,
     DISTRIBUTIONS,
@@ -39,7 +39,11 @@ class LossSettings:
         "Highest scores of a row that enter the loss, the label's always among them. None keeps all classes; more than "
         "C is C.",
         check=partial(
-            number, expected="None or a whole number of at least 1", inside=lambda x: x >= 1, optional=True, whole=True
+            number,
+            expected=f"None or a whole number of at least 1, below {MOST}",
+            inside=lambda x: 1 <= x < MOST,
+            optional=True,
+            whole=True,
         ),
     )
     inverse_temperature: float | None = setting(
@@ -66,7 +70,12 @@ class LossSettings:
     sinkhorn_iterations: int = setting(
         10,
         "At most this many Sinkhorn iterations, at least 1.",
-        check=partial(number, expected="a whole number of at least 1", inside=lambda x: x >= 1, whole=True),
+        check=partial(
+            number,
+            expected="a whole number of at least 1 and at most 1000000",
+            inside=lambda x: 1 <= x <= 1_000_000,
+            whole=True,
+        ),
     )
     sinkhorn_tolerance: float = setting(
         1e-6,
@@ -84,7 +93,12 @@ class LossSettings:
     noise_seed: int = setting(
         0,
         "Fixes that noise, which is the same in every call.",
-        check=partial(number, expected="a whole number of at least 0", inside=lambda x: x >= 0, whole=True),
+        check=partial(
+            number,
+            expected=f"a whole number of at least 0 and below {MOST}",
+            inside=lambda x: 0 <= x < MOST,
+            whole=True,
+        ),
     )
     top1_mode: str = setting(
         "smce",
@@ -159,7 +173,7 @@ class LossOptions(LossSettings):
     ignore_index: int = setting(
         -100,
         "Rows with this label cost nothing and are not counted; padding of (B, L) labels.",
-        check=partial(number, expected="a whole number", whole=True),
+        check=partial(number, expected="a whole number of 64 bits", inside=lambda x: -MOST <= x < MOST, whole=True),
     )
     reduction: str = setting(
         "mean",

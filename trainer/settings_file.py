@@ -11,8 +11,9 @@ from ..core.errors import InputError, near
 from ..core.printable import short, shown
 from ..core.yaml_file import read_yaml
 
-# What stands in a sweep file beside settings.
-SWEEP_KEYS = ("preset", "grids", "final_seeds", "name")
+# What stands in a sweep file beside settings; the first in one that is a preset written out.
+PRESET_KEYS = ("source", "note", "settings", "losses", "rungs", "unit_features")
+SWEEP_KEYS = (*PRESET_KEYS, "preset", "grids", "final_seeds", "name")
 
 
 def read_settings(path: str | Path, settings: type) -> dict[str, Any]:

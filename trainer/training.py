@@ -1,5 +1,6 @@
 """From a feature set to a run folder."""
 
+import math
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -63,7 +64,7 @@ def train(
     Raises:
         InputError: A setting that does not fit the feature set, a damaged feature set, or an ``out`` that exists.
     """
-    if gpu_memory is not None and not gpu_memory >= 0:
+    if gpu_memory is not None and not 0 <= gpu_memory < math.inf:
         raise InputError(f"--gpu-memory: {gpu_memory} found, expected gigabytes, 0 or more")
     feature_set = features if isinstance(features, FeatureSet) else FeatureSet.load(features)
     read = {} if config is None else read_settings(config, TrainConfig)

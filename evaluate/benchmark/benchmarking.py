@@ -14,12 +14,11 @@ from filelock import FileLock
 from ...core.arguments import typed
 from ...core.environment import versions
 from ...core.errors import InputError, keeping
-from ...core.files import make_folder
+from ...core.files import check_outside, make_folder
 from ...core.progress import Advance, progress
 from ...core.records import read_record, write_record
 from ...export.runtime import checked_threads
 from ...models.onnx_session import require_provider
-from ...trainer.features.extraction.extraction import check_outside
 from ...trainer.features.images.image_set import ImageSet, open_images
 from ...trainer.features.images.samples import SPLITS, ImageSource
 from ...trainer.settings_file import read_from

@@ -1,9 +1,11 @@
 """What a benchmark is asked for: every option with its default, its help and its choices."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.counts import check_at_once, check_threads
 from ...core.errors import InputError
 from ...core.printable import shown
 from ...core.settings import Bound, check_choices, documented, setting
@@ -24,7 +26,12 @@ def _quantity(text: Any, units: dict[str, float], default: str, example: str) ->
     """
     found = _QUANTITY.fullmatch(text if isinstance(text, str) else str(text))
     unit = found["unit"].lower() if found else ""
-    if found is None or isinstance(text, bool) or (unit or default) not in units or not float(found["number"]) > 0:
+    if (
+        found is None
+        or isinstance(text, bool)
+        or (unit or default) not in units
+        or not 0 < float(found["number"]) < math.inf
+    ):
         raise InputError(f"{shown(text)} found, expected a number above 0 with its unit such as {example}")
     return float(found["number"]) * units[unit or default] / units[default]
 
@@ -104,9 +111,11 @@ class BenchmarkOptions:
         metavar="TIME",
     )
     max_drop: float = setting(1.0, "Points of top-1 and of top-5 that a lower precision may lose on validation.")
-    jobs: int = setting(1, "Processes that share the work.", bounds=_POSITIVE)
+    jobs: int = setting(1, "Processes that share the work; at most 64, or the machine's cores.", bounds=_POSITIVE)
     batch_size: int = setting(64, "Images a forward pass; halved where memory does not do.", bounds=_POSITIVE)
-    threads: int | None = setting(None, "onnxruntime's threads.", left_out="the cores this process may use")
+    threads: int | None = setting(
+        None, "onnxruntime's threads; at most 64, or the machine's cores.", left_out="the cores this process may use"
+    )
     speed: bool = setting(False, "Time longer, and at batch sizes 1 to 256.")
     image_column: str | None = setting(None, "Image column of a `datasets` source.")
     label_column: str | None = setting(None, "Label column of a `datasets` source.")
@@ -124,6 +133,8 @@ class BenchmarkOptions:
                 except InputError as error:
                     raise InputError(f"--{flag}: {error}", keyword=flag) from None
         check_choices(self)
+        check_at_once("--batch-size", self.batch_size)
+        check_threads("--jobs", self.jobs)
         for name in ("image_size", "sweep", "precision", "provider", "also"):
             values = getattr(self, name)
             if len(set(values)) < len(values) or not (values or name in ("image_size", "also")):

@@ -104,11 +104,13 @@ def _measure(
         duplicates=data.duplicates,
         notes=[*map(with_keywords, candidate.notes), *notes],
     )
+    predictions = Predictions(measured.ids, scores, groups)
+    result = replace(result, predictions_sha256=predictions.digest)
     published = candidate.published
     if published is not None:
         top5 = None if published.top5 is None else published.top5 / 100
         result = replace(result, verdict=judge(result.top1, published.top1 / 100, top5, published.source))
-    return result, Predictions(measured.ids, scores, groups), measured.logits
+    return result, predictions, measured.logits
 
 
 def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:

@@ -67,7 +67,7 @@ class _Opened:
 
     def broken(self, sizes: Iterable[int]) -> list[int]:
         """The batch sizes, of these and of those before, at which answers are NaN or infinite that are not always."""
-        tried = {1, *sizes} | ({self.result.setup.batch_size} if self.result.not_finite else set())
+        tried = {1, *sizes} | ({min(self.result.setup.batch_size, self.result.n)} if self.result.not_finite else set())
         wrong = {size for size in tried if not np.isfinite(self.run(size)().logits).all()}
         always = bool(self.result.not_finite) and wrong == tried  # of every size: the pass told it
         return sorted({*self.result.not_finite_at, *(() if always else wrong)})
@@ -125,7 +125,8 @@ def _answered(candidate: Candidate, result: EvalResult, data: HeldOut) -> tuple[
     model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
     batch = next(data.for_classifier(model.metadata, candidate.names).sample(OPEN).batches(OPEN))
     one = batch.inputs[:1]
-    size = model.fixed_batch or result.setup.batch_size  # a file of a fixed batch takes no more memory for more inputs
+    # A file of a fixed batch takes no more memory for more inputs.
+    size = model.fixed_batch or min(result.setup.batch_size, len(data))
     model.answer(model.feed(np.concatenate([one] * size)))
     return model, one
 

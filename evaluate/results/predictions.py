@@ -1,5 +1,6 @@
 """What a classifier answered to each input, in one parquet file."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +42,17 @@ class Predictions:
     ids: list[str]
     scores: RowScores
     groups: list[str] | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of ids, answers and groups, in hexadecimal: the same however the file is packed."""
+        columns = dict(vars(self.scores))
+        arrays = {name: columns.pop(name) for name, value in vars(self.scores).items() if isinstance(value, np.ndarray)}
+        hashed = hashlib.sha256(json.dumps([self.ids, self.groups, columns], sort_keys=True).encode())
+        for name, value in sorted(arrays.items()):
+            hashed.update(f"{name} {value.dtype.str} {value.shape}".encode())
+            hashed.update(np.ascontiguousarray(value).tobytes())
+        return hashed.hexdigest()
 
     def write(self, path: Path) -> None:
         """Write one row an input.

@@ -96,6 +96,8 @@ class Results:
             )
         _check_counts(found, result, path)
         _check_figures(found, result, path.with_name(RESULT))
+        if result.predictions_sha256 not in ("", found.digest):
+            raise DamagedFileError(f"{path}: not what the evaluation wrote (hash differs): edited? evaluate again")
         if found.scores.labels.max(initial=-1) >= len(self.data.class_names):
             raise DamagedFileError(
                 f"{path}: class {found.scores.labels.max()}, but {DATA} has {len(self.data.class_names)} classes; "

@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from ...core.errors import InputError
 from ...core.files import check_below, make_folder, new_folder
+from ...core.printable import printable
 from ...export.runtime import Array
 from ..held_out_record import HeldOutRecord
 from ..result import EvalResult, FailedModel
@@ -35,13 +36,15 @@ class ResultsFolder:
         """Go on with a folder; one that is not there is made when there is something to write.
 
         Raises:
-            InputError: It holds results on another held-out set.
+            InputError: It holds results on another held-out set, or something else than results.
         """
         self.path, self.data = path, data
         check_below(path / DATA)
         self._lock = FileLock(path / LOCK)
         if self.begun:
             self._check()
+        elif path.is_dir() and (other := next(filter(_is_other, path.iterdir()), None)):
+            raise InputError(f"{path}: exists and holds no results (but {printable(other.name)}); choose another `out`")
 
     @property
     def begun(self) -> bool:
@@ -147,6 +150,11 @@ def forget(path: Path, keys: Collection[str]) -> None:
         write_table(path / TABLE, [row for row in read_table(path / TABLE) if row.get("key") not in keys])
         for key in keys:
             shutil.rmtree(path / MODELS / key, ignore_errors=True)
+
+
+def _is_other(path: Path) -> bool:
+    """Whether it is nothing that stands in a folder of results, as one of an older version is."""
+    return not path.name.startswith(".") and path.name not in (TABLE, MODELS)
 
 
 def _with(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:

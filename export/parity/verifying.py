@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.arguments import typed
 from ...core.coded_warnings import CodedWarning
+from ...core.counts import check_at_once
 from ...core.environment import versions
 from ...core.errors import InputError
 from ...models.runtime_settings import RuntimeSettings
@@ -101,8 +102,7 @@ def verify(
         InputError: A damaged bundle, a provider that does not run here, no input a run, or none of the export's inputs
             in ``data``.
     """
-    if batch_size < 1:
-        raise InputError(f"--batch-size: {batch_size} found, expected 1 or more")
+    check_at_once("--batch-size", batch_size)
     bundle = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     warnings = check_listed(bundle)  # nothing is opened before it is what was exported
     check_fields(bundle)

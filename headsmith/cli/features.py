@@ -42,7 +42,10 @@ def extract(
     ] = False,
     batch_size: Annotated[int, typer.Option(help="Crops a forward pass.")] = 64,
     workers: Annotated[
-        int | None, typer.Option(help="How many images are decoded at once.", show_default="usable cores")
+        int | None,
+        typer.Option(
+            help="How many images are decoded at once; at most 64, or the machine's cores.", show_default="usable cores"
+        ),
     ] = None,
     device: Device = "auto",
     amp: Annotated[

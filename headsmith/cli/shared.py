@@ -17,7 +17,10 @@ Provider = Annotated[
     str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
 ]
 Threads = Annotated[
-    int | None, typer.Option(help="onnxruntime's threads.", show_default="the cores this process may use")
+    int | None,
+    typer.Option(
+        help="onnxruntime's threads; at most 64, or the machine's cores.", show_default="the cores this process may use"
+    ),
 ]
 ImageColumn = Annotated[str | None, typer.Option(help="Image column of a `datasets` source.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Label column of a `datasets` source.")]

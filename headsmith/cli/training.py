@@ -51,7 +51,7 @@ def _show_preset(name: str | None) -> None:
     if name is not None:
         from ..trainer.presets import preset_text
 
-        typer.echo(preset_text(name), nl=False)
+        typer.echo(preset_text(name, asked_by="--show-preset"), nl=False)
         raise typer.Exit
 
 
@@ -71,7 +71,10 @@ def sweep(
         ),
     ] = None,
     show_preset: Annotated[
-        str | None, typer.Option(help="Print the file of a preset, and end.", callback=_show_preset, is_eager=True)
+        str | None,
+        typer.Option(
+            help="Print the file of a preset, which --config takes, and end.", callback=_show_preset, is_eager=True
+        ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.", show_default="the file's, else auto")] = None,
     overwrite: Overwrite = False,

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
+# So many threads or processes may be asked for on any machine, however few its cores.
+_MANY = 64
 
 
 def usable_cpus() -> int:
@@ -14,9 +16,20 @@ def usable_cpus() -> int:
 
 
 def default_threads() -> int:
-    """``OMP_NUM_THREADS`` where it is set, else `usable_cpus`."""
+    """``OMP_NUM_THREADS`` where it is set, at most `most_threads`, else `usable_cpus`."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdecimal() and int(asked) > 0 else usable_cpus()
+    known = asked.isdecimal() and len(asked) < 10 and int(asked) > 0
+    return min(int(asked), most_threads()) if known else usable_cpus()
+
+
+def logical_cpus() -> int:
+    """The CPUs of the machine, whoever may use them."""
+    return os.cpu_count() or 1
+
+
+def most_threads() -> int:
+    """How many threads or processes may be asked for: 64, or as many as the machine has logical cores."""
+    return max(_MANY, logical_cpus())
 
 
 def _quota() -> int | None:

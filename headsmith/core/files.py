@@ -74,6 +74,15 @@ def _check_folder(path: Path, folder: Path) -> None:
         raise InputError(f"{path}: {there} is no folder, so that nothing can be made in it; choose another `out`")
 
 
+def check_outside(out: Path, data: str | Path) -> None:
+    """Raise an `InputError` if a folder that is to be made is, or lies inside, that of the images or features."""
+    source = Path(data).expanduser().resolve()
+    if source.is_dir() and out.resolve().is_relative_to(source):
+        raise InputError(
+            f"--out {out}: lies inside the images or features ({data}), of which it would become a part; choose another"
+        )
+
+
 def make_folder(path: Path) -> None:
     """Make a folder that may exist, with its parents.
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from .errors import InputError, near
 from .printable import shown
 
+# What files hold of whole numbers: 64 bits.
+MOST = 2**63
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
@@ -74,6 +76,9 @@ def check_choices(settings: Any) -> None:
             right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
             if not right or not fits(value):
                 raise InputError(f"{flag}: {shown(value)} found, expected {expected}")
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, int) and not -MOST <= one < MOST:
+                raise InputError(f"{flag}: {shown(one)} found, expected a number that 64 bits hold")
 
 
 def of_keywords(settings: type[T], keywords: Mapping[str, Any]) -> T:

@@ -148,3 +148,9 @@ def test_a_sweep_of_noise_ends_with_status_4(tmp_path, classes):
     shown = headsmith("sweep", tmp_path / "noise", *asked)
     assert shown.exit_code == 4, shown.output
     assert "cannot be told from guessing" in " ".join(shown.output.split())
+
+
+def test_an_unknown_preset_to_show_names_the_option_that_asked():
+    found = CliRunner().invoke(app, ["sweep", "--show-preset", "defualt"])
+    assert found.exit_code == 2
+    assert found.stderr.startswith("headsmith: --show-preset: 'defualt' found, expected one of default, ")

@@ -134,3 +134,24 @@ def test_predictions_of_another_kind_are_named_by_file_and_column(tmp_path, colu
     with pytest.raises(DamagedFileError, match=rf"predictions\.parquet: .*{said}.*evaluate again") as error:
         load_results(tmp_path).predictions("a")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("id", lambda ids: np.roll(ids, 1)),
+        ("id", lambda ids: np.repeat(ids[::2], 2)[: len(ids)]),
+        ("id", lambda ids: np.char.add(ids, "x")),
+        ("group", lambda groups: np.roll(groups, 1)),
+        ("topk_logits", lambda logits: logits - 1e-6),
+    ],
+)
+def test_ids_and_groups_are_covered_by_the_hash_of_a_result(tmp_path, column, change):
+    result, predictions = made_up("a", 1, groups=True)
+    ResultsFolder(tmp_path, DATA).add(replace(result, predictions_sha256=predictions.digest), predictions)
+    path = tmp_path / "models" / result.key / "predictions.parquet"
+    pq.write_table(pq.read_table(path), path, compression="gzip")  # the same content
+    assert load_results(tmp_path).predictions("a").ids == predictions.ids
+    edited(path, **{column: change})
+    with pytest.raises(DamagedFileError, match=r"predictions\.parquet: not what the evaluation wrote \(hash differs\)"):
+        load_results(tmp_path).predictions("a")

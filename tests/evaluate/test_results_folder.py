@@ -180,3 +180,20 @@ def test_names_that_a_spreadsheet_would_run_are_text_and_read_back(tmp_path):
 )
 def test_a_failure_names_a_file_once(model, error, line):
     assert FailedModel(model, "bad/bomb.pt2", error, "").line == line
+
+
+@pytest.mark.parametrize("inside", ["holiday.png", "manifest.json", "cat/1.png"])
+def test_a_folder_of_something_else_is_left_alone(tmp_path, inside):
+    (tmp_path / inside).parent.mkdir(exist_ok=True)
+    (tmp_path / inside).write_text("mine")
+    with pytest.raises(
+        InputError, match=rf"exists and holds no results \(but {inside.split('/')[0]}\); choose another"
+    ):
+        ResultsFolder(tmp_path, DATA)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / inside]
+
+
+def test_an_empty_folder_and_one_of_an_evaluation_that_failed_early_are_taken(tmp_path):
+    (tmp_path / ".lock").touch()
+    ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
+    assert len(load_results(tmp_path)) == 1

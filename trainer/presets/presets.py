@@ -69,19 +69,23 @@ def preset(name: str, loss: str) -> dict[str, Any]:
     return load_preset(name).settings_of(loss)
 
 
-def preset_text(name: str) -> str:
-    """The file of a preset.
+def preset_text(name: str, *, asked_by: str = "--preset") -> str:
+    """The file of a preset, which is a sweep file too.
+
+    Args:
+        name: One of `preset_names`.
+        asked_by: The option that named it, for errors.
 
     Raises:
         InputError: No such preset.
     """
-    return _file(name).read_text(encoding="utf-8")
+    return _file(name, asked_by).read_text(encoding="utf-8")
 
 
-def _file(name: str) -> Path:
+def _file(name: str, asked_by: str = "--preset") -> Path:
     known = preset_names()
     if name not in known:
-        raise InputError(f"--preset: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
+        raise InputError(f"{asked_by}: {shown(name)} found, expected one of {', '.join(known)}{near(str(name), known)}")
     return _FOLDER / f"{name}.yaml"
 
 

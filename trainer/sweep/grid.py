@@ -12,11 +12,12 @@ from typing import Any
 from ...core.errors import InputError
 from ...core.files import sha256_json
 from ...core.printable import printable, shown
+from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
 from ..config import TrainConfig
 from ..loss_methods import METHODS
 from ..presets import Preset, load_preset
-from ..settings_file import no_setting, read_from
+from ..settings_file import PRESET_KEYS, no_setting, read_from
 from ..unused_settings import without_unused
 from .grid_values import HINTS, MOST_HEADS, values_of
 
@@ -61,7 +62,7 @@ class SweepPlan:
 
     def source_of(self, setting: str | None, config: TrainConfig) -> str:
         """What says a setting of a head, for messages: the preset whose value it is, or else `where`."""
-        if self.preset is None or self.where.startswith("--preset "):
+        if self.preset is None or self.where.startswith("--preset ") or self.preset.name == Path(self.where).name:
             return self.where
         published = self.preset.settings_of(config.loss)
         own = setting in published and getattr(config, setting) == published[setting]
@@ -80,7 +81,8 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     Args:
         config: The file, or what it would hold: settings, each a value or a list of values; ``preset``; and ``grids``,
             a list of such settings, each with an optional ``name``, to which the settings beside it are common; and
-            ``final_seeds``. Without it and ``preset`` the preset ``default`` is trained.
+            ``final_seeds``; or a preset written out, as `preset_text` gives it. Without it and ``preset`` the preset
+            ``default`` is trained.
             Where it has neither ``loss`` nor ``grids``, the preset's grids are taken.
         preset: Name of a preset, in place of the file's.
         device: In place of the file's.
@@ -93,12 +95,13 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         preset = DEFAULT
     where = f"--preset {preset}" if config is None else str(config) if isinstance(config, str | Path) else "config"
     given = dict(_read(config) if isinstance(config, str | Path) else config or {})
+    chosen = _written_out(given, preset, where)
     name = given.pop("preset", None) if preset is None else preset
     given.pop("preset", None)
     if not isinstance(name, str | None):
         raise InputError(f"{where}: preset: {shown(name)} found, expected the name of one preset")
     with read_from(where, ("preset",) if preset is None else ()):
-        chosen = None if name is None else load_preset(name)
+        chosen = chosen if name is None else load_preset(name)
     final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
     rungs: list[int] = []
     own_rates = not {"learning_rate", "weight_decay", "head", "optimizer"} & set(given)
@@ -119,6 +122,18 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     trials = [trial for grid in grids for trial in _trials(grid, chosen, where)]
     _check_common(trials, where)
     return SweepPlan(list(dict.fromkeys(trials)), final_seeds, chosen, where, rungs, unit_features)
+
+
+def _written_out(given: dict[str, Any], preset: str | None, where: str) -> Preset | None:
+    """The preset that a file spells out, whose keys are taken from it; nothing where it does not."""
+    found = [key for key in PRESET_KEYS if key in given]
+    if not found:
+        return None
+    if preset is not None or "preset" in given:
+        raise InputError(f"{where}: {found[0]}: found beside a preset by its name; leave one of them out")
+    keys = [field.name for field in dataclasses.fields(Preset)]
+    values = {key: given.pop(key) for key in keys if key in given}
+    return structured(values | {"name": Path(where).name}, Preset, where, advice="compare with a preset's file")
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:

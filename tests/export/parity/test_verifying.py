@@ -85,7 +85,7 @@ def test_the_table(tiny_bundle):
 
 
 def test_no_batch(tiny_bundle):
-    with pytest.raises(InputError, match="batch_size: 0 found, expected 1 or more"):
+    with pytest.raises(InputError, match="batch_size: 0 found, expected at least 1"):
         verify(tiny_bundle, batch_size=0)
 
 

@@ -1,12 +1,14 @@
 """A sweep without a file, and the loss that `train` chooses by one."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
 from headsmith import HeadClassifier, InputError, sweep, train
 from headsmith.trainer import Run, TrainConfig
 from headsmith.trainer.feature_scale import for_size
-from headsmith.trainer.presets import load_preset, preset_text
+from headsmith.trainer.presets import load_preset, preset_names, preset_text
 from headsmith.trainer.sweep import sweeping
 from headsmith.trainer.sweep.grid import read_plan
 
@@ -22,6 +24,46 @@ def test_the_plan_of_a_preset(name):
     assert plan.rungs == load_preset(name).rungs
     assert {trial.config.select for trial in plan.trials} == {(0.5, 0, 0, 0, 0.5)}
     assert yaml.safe_load(preset_text(name))["rungs"] == plan.rungs
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_what_is_printed_of_a_preset_is_a_sweep_file(name, tmp_path):
+    (tmp_path / "mine.yaml").write_text(preset_text(name))
+    own, printed = read_plan(None, name, "cpu"), read_plan(tmp_path / "mine.yaml", None, "cpu")
+    assert own.request("features") == printed.request("features")
+    for field in ("trials", "final_seeds", "rungs", "unit_features"):
+        assert getattr(own, field) == getattr(printed, field)
+    assert replace(printed.preset, name=name) == own.preset
+    assert read_plan(yaml.safe_load(preset_text(name)), None, "cpu").trials == own.trials
+
+
+def test_a_preset_that_is_written_out_can_be_edited(tmp_path):
+    text = preset_text("quick").replace("{learning_rate: 3.0e-3, label_smoothing: 0.1}", "{label_smoothing: 0.1}")
+    (tmp_path / "mine.yaml").write_text(text.replace("rungs: [6, 24]", "rungs: [2]") + "seed: [1, 2]\n")
+    plan, whole = (read_plan(given, None, "cpu") for given in (tmp_path / "mine.yaml", {"preset": "quick"}))
+    assert (plan.rungs, len(plan.trials)) == ([2], 2 * len(whole.trials))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("losses:", "loses:"), r"mine\.yaml: losses: "),
+        (("rungs: [6, 24]", "rungs: six"), r"mine\.yaml: rungs: "),
+        (("head: linear", "haed: linear"), r"mine\.yaml: haed: is no setting; did you mean head"),
+        (("loss: dftopk", "loss: neuralsort"), r"mine\.yaml: loss: 'neuralsort' found, but preset mine\.yaml has no"),
+        (("rungs:", "preset: default\nrungs:"), r"mine\.yaml: source: found beside a preset by its name"),
+    ],
+)
+def test_what_is_wrong_in_a_preset_that_is_written_out(change, said, tmp_path):
+    (tmp_path / "mine.yaml").write_text(preset_text("quick").replace(*change))
+    with pytest.raises(InputError, match=said):
+        read_plan(tmp_path / "mine.yaml", None, "cpu")
+
+
+def test_a_run_does_not_take_a_preset_that_is_written_out(tiny_run: Run, tmp_path):
+    (tmp_path / "mine.yaml").write_text(preset_text("quick"))
+    with pytest.raises(InputError, match="source: is for a sweep; `headsmith sweep` takes such a file"):
+        train(tiny_run.record.features.path, out=tmp_path / "run", config=tmp_path / "mine.yaml")
 
 
 def test_rates_of_the_user_stand():

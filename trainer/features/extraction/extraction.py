@@ -7,10 +7,11 @@ from pathlib import Path
 import torch
 
 from ....core.arguments import typed
+from ....core.counts import check_at_once, check_threads
 from ....core.cpus import usable_cpus
 from ....core.distributed import Processes
 from ....core.errors import InputError, keeping
-from ....core.files import read_json
+from ....core.files import check_outside, read_json
 from ....core.full_disk import full_disk_message, is_full_disk
 from ....core.progress import stage
 from ....models.backbone import load_backbone
@@ -18,7 +19,6 @@ from ....models.backbone_record import BackboneRecord
 from ....models.images import UnreadableImage
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FeatureSet
-from ..images.batches import check_at_least_one
 from ..images.image_set import ImageSet, open_images
 from ..manifest import FORMAT, MANIFEST, read_manifest
 from .assembly import assemble, publish
@@ -96,7 +96,9 @@ def extract(
             it; a feature is not finite; the disk is full (finished parts are kept).
         UnreadableImage: With ``strict``, at the first unreadable image.
     """
-    check_at_least_one("--batch-size", batch_size)
+    check_at_once("--batch-size", batch_size)
+    if workers is not None:
+        check_threads("--workers", workers)
     if dtype not in DTYPES:
         raise InputError(f"--dtype: {dtype!r} is not known; expected one of {list(DTYPES)}")
     processes, out = Processes.launched(device), Path(out)
@@ -116,7 +118,6 @@ def extract(
         record, views = network.record(), Views(network.preprocessing, crops, flip)
         embedder = Embedder(network, processes.device, DTYPES[dtype], amp)
     threads = max(1, usable_cpus() // processes.local) if workers is None else workers
-    check_at_least_one("--workers", threads)
     shards = plan(image_set, len(views.names))
     filling = Filling(image_set, shards, embedder, views, batch_size, threads, strict, processes.rank == 0)
 
@@ -182,13 +183,6 @@ def _check_strict(folder: Path, strict: bool) -> None:
         raise UnreadableImage(
             f"{first.id}: {first.reason} ({len(left_out)} in all); repair or remove it, or run without --strict"
         )
-
-
-def check_outside(out: Path, images: str | Path) -> None:
-    """Raise an `InputError` if a folder that is to be made lies inside the folder of the images."""
-    source = Path(images).resolve()
-    if source.is_dir() and out.resolve().is_relative_to(source):
-        raise InputError(f"--out {out}: lies inside the images ({images}), where it would be taken for a class")
 
 
 @contextmanager

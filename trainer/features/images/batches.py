@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from PIL import Image
 
+from ....core.counts import check_at_once, check_threads
 from ....core.cpus import usable_cpus
-from ....core.errors import InputError
 from ....core.printable import printable
 from ....models.images import UnreadableImage, remarks
 from . import decode_threads
@@ -87,7 +87,7 @@ def image_batches(
         UnreadableImage: An image does not decode and ``strict`` is true.
         InputError: ``batch_size`` or ``workers`` is below 1.
     """
-    check_at_least_one("--batch-size", batch_size)
+    check_at_once("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
 
     def prepare(image: Image.Image, _: str) -> tuple[Pixels, tuple[str, ...], str]:
@@ -132,7 +132,7 @@ def decode(
         The sample, and what was prepared or why there is nothing.
     """
     count = usable_cpus() if workers is None else workers
-    check_at_least_one("--workers", count)
+    check_threads("--workers", count)
 
     forked = count > _MOST_THREADS and len(images) > _FEW and _can_fork()
     room = Room(processes=forked)
@@ -179,9 +179,3 @@ def gather(
     labels = np.array([sample.label for sample in samples], dtype=np.int64)
     stacked = np.stack(pixels) if pixels else np.empty((0, 0, 0, 3), dtype=np.uint8)
     return ImageBatch(stacked, labels, [sample.id for sample in samples])
-
-
-def check_at_least_one(flag: str, value: int) -> None:
-    """Raise an `InputError` that names ``flag`` unless ``value`` is 1 or more."""
-    if value < 1:
-        raise InputError(f"{flag}: {value}, expected at least 1")

@@ -77,7 +77,7 @@ def test_a_batch_without_a_readable_image_is_skipped(image_folder):
 
 @pytest.mark.parametrize(("batch_size", "workers", "flag"), [(0, 1, "^batch_size: 0"), (1, 0, "^workers: 0")])
 def test_sizes_below_one(damaged, batch_size, workers, flag):
-    with pytest.raises(InputError, match=f"{flag}, expected at least 1"):
+    with pytest.raises(InputError, match=f"{flag} found, expected at least 1"):
         next(image_batches(damaged, RECIPE, batch_size, workers=workers))
 
 
