@@ -88,6 +88,24 @@ def test_equal_distant_and_far_scores(tiles):
             )
 
 
+@pytest.mark.parametrize(("classes", "m"), [(7, 16), (CLASSES, None)])
+@pytest.mark.parametrize(("temperature", "spread"), [(1e5, 300), (1e7, 3000)])
+@pytest.mark.parametrize("ties", [True, False])
+def test_scores_at_any_distance(classes, m, temperature, spread, ties):
+    """As in 64 bits, where what lies within 1 of a threshold is not lost in a score of 1e10."""
+    generator = torch.Generator().manual_seed(classes)
+    logits = torch.randn(3, classes, generator=generator) * spread
+    logits = (logits / spread).round() * spread if ties else logits
+    order = logits.argsort(descending=True)
+    labels = torch.tensor([order[0, 0], order[1, 3], order[2, 6]])
+    options = {"method": "lapsum", "m": m, "p_k": [0.2] * 5, "top1_mode": "sort", "inverse_temperature": temperature}
+    loss, gradient = with_gradient(logits, labels, "triton", reduction="none", **options)
+    expected_loss, expected = with_gradient(logits.double(), labels, "torch", reduction="none", **options)
+    torch.testing.assert_close(loss.double(), expected_loss, rtol=1e-5, atol=1e-5)
+    size = expected.abs().max().item()
+    torch.testing.assert_close(gradient.double(), expected, rtol=1e-3, atol=1e-5 * size)
+
+
 @pytest.mark.parametrize("rows", [3, 0])
 def test_all_ignored_and_empty(rows):
     loss, gradient = with_gradient(torch.zeros(rows, CLASSES), torch.full((rows,), -100), "triton", **ALL)

@@ -6,8 +6,8 @@ import triton
 import triton.language as tl
 
 from ...loss_options import LossOptions
-from .laplace import log_laplace, threshold
-from .maths import LOG2_E, log2, log2_add
+from .laplace import NOTHING_BELOW, distances, goes_over, log_laplace, log_shares, margins, shares
+from .maths import LOG2_E, log2
 from .needs import Needs
 from .objective import objective
 from .pairwise import only_row
@@ -36,42 +36,42 @@ def relax(
     """See `plan.py`."""
     scores, label_score, count, lane = row
     weights, top1, log_softmax, floor, _, _ = target
-    count = only_row(count)
+    count, own = only_row(count), only_row(label_score)
     steep = beta * LOG2_E
     k = tl.arange(0, RANKS) + 1
     asked = (k < count) & (only_row(weights) > 0)
-    x = tl.where(lane < count, only_row(scores) * steep, float("-inf"))
-    b, log_total = _thresholds(x, tl.where(asked, k.to(tl.float32), 0.5))
-    log_p, slope = log_laplace(only_row(label_score) * steep - b)
+    flat = tl.where(lane < tl.maximum(count, 1), only_row(scores), float("-inf"))
+    lowest, highest, log_a, log_b, under, over = _splits(flat, steep, tl.where(asked, k.to(tl.float32), 0.5))
+    log_p, slope = log_laplace(distances(own, steep, lowest, highest, under, over))
     log_p = tl.where(asked, log_p, 0.0)
     loss, by_k, by_softmax = objective(log_p[None, :], weights, top1, log_softmax, floor, MODE, FLOORED, True)
     by_inside = tl.where(asked, only_row(by_k) * slope, 0.0)
-    # b follows the scores by the implicit function theorem: db / dx_j is the share of F'(x_j - b) in their sum.
-    shares = tl.exp2(-tl.abs(x[:, None] - b[None, :]) - log_total[None, :])
-    gradient = tl.where(lane == 0, tl.sum(by_inside, axis=0), 0.0) - tl.sum(shares * by_inside[None, :], axis=1)
+    at_lowest, at_highest = log_shares(log_a, log_b, under, over)
+    moved = shares(flat[:, None], steep, lowest[None, :], highest[None, :], at_lowest[None, :], at_highest[None, :])
+    gradient = tl.where(lane == 0, tl.sum(by_inside, axis=0), 0.0) - tl.sum(moved * by_inside[None, :], axis=1)
     return loss, (beta * gradient)[None, :], by_softmax
 
 
 @triton.jit
-def _thresholds(x, k):
-    """For each k the threshold b and log2 of the sum of 2^-|x - b|; the highest x is 0, masked ones are -inf."""
+def _splits(scores, steep, k):
+    """For each k the split at its threshold, as in `laplace.py`; the highest score is 0, masked ones are -inf."""
     above = tl.zeros_like(k)
+    lowest = tl.full(k.shape, float("inf"), tl.float32)
+    highest = tl.zeros_like(k)
     log_a = tl.full(k.shape, float("-inf"), tl.float32)
-    log_b = tl.zeros_like(k) + log2(tl.sum(tl.exp2(x), axis=0))
-    b = threshold(above, k, log_a, log_b)
-    higher = x[:, None] > b[None, :]
-    found = tl.sum(higher.to(tl.float32), axis=0)
-    while tl.max(found - above, axis=0) > 0:
-        grown = found > above
-        lowest = tl.min(tl.where(higher, x[:, None], float("inf")), axis=0)
-        highest = tl.maximum(tl.max(tl.where(higher, float("-inf"), x[:, None]), axis=0), -1e30)
-        near = tl.exp2(tl.where(higher, lowest[None, :] - x[:, None], x[:, None] - highest[None, :]))
-        near_above = log2(tl.sum(tl.where(higher, near, 0.0), axis=0)) - lowest
-        near_below = log2(tl.sum(tl.where(higher, 0.0, near), axis=0)) + highest
-        above = tl.where(grown, found, above)
-        log_a = tl.where(grown, near_above, log_a)
-        log_b = tl.where(grown, near_below, log_b)
-        b = tl.where(grown, threshold(above, k, log_a, log_b), b)
-        higher = x[:, None] > b[None, :]
-        found = tl.sum(higher.to(tl.float32), axis=0)
-    return b, log2_add(log_a + b, log_b - b)
+    log_b = tl.zeros_like(k) + log2(tl.sum(tl.exp2(scores * steep), axis=0))
+    under, over = margins(above, k, log_a, log_b, (lowest - highest) * steep)
+    column = scores[:, None]
+    while tl.min(over, axis=0) < 0:
+        grown = over < 0
+        higher = goes_over(column, steep, highest[None, :], over[None, :])
+        low = tl.min(tl.where(higher, column, float("inf")), axis=0)
+        high = tl.maximum(tl.max(tl.where(higher, float("-inf"), column), axis=0), NOTHING_BELOW)
+        near = tl.exp2(tl.where(higher, low[None, :] - column, column - high[None, :]) * steep)
+        log_a = tl.where(grown, log2(tl.sum(tl.where(higher, near, 0.0), axis=0)), log_a)
+        log_b = tl.where(grown, log2(tl.sum(tl.where(higher, 0.0, near), axis=0)), log_b)
+        above = tl.where(grown, tl.sum(higher.to(tl.float32), axis=0), above)
+        lowest = tl.where(grown, low, lowest)
+        highest = tl.where(grown, high, highest)
+        under, over = margins(above, k, log_a, log_b, (lowest - highest) * steep)
+    return lowest, highest, log_a, log_b, under, over

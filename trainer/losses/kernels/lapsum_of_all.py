@@ -8,8 +8,8 @@ No class is sorted: see `laplace.py` for the search of the thresholds.
 import triton
 import triton.language as tl
 
-from .laplace import log_laplace, threshold
-from .maths import LOG2_E, ln, log2, log2_add
+from .laplace import NOTHING_BELOW, distances, goes_over, log_laplace, log_shares, margins, shares
+from .maths import LOG2_E, ln, log2
 from .objective import objective
 
 
@@ -27,13 +27,6 @@ def _tile(row, tile, TILES: tl.constexpr):
         return only
     else:
         return _load(row_ptr, tile, C, VECTOR, only.shape[0])
-
-
-@triton.jit
-def _scaled(row, tile, TILES: tl.constexpr):
-    """The same, the highest of the row 0, times beta, for exponentials to the base 2."""
-    _, _, _, _, top, steep = row
-    return (_tile(row, tile, TILES) - top) * steep
 
 
 @triton.jit
@@ -73,32 +66,32 @@ def _mean(row, TILES: tl.constexpr):
 
 
 @triton.jit
-def _above(row, b, TILES: tl.constexpr):
-    """How many scores lie above b."""
+def _split(row, highest, over, TILES: tl.constexpr):
+    """The split where scores have gone over: how many are above, the lowest of them, and the highest of the others.
+
+    And log2 of both sides' sums of 2^-|x - that one|.
+    """
+    steep = row[5]
     found = tl.zeros(row[1].shape, tl.float32)
-    for tile in range(TILES):
-        found += (_scaled(row, tile, TILES) > b).to(tl.float32)
-    return tl.sum(found, axis=0)
-
-
-@triton.jit
-def _split(row, b, TILES: tl.constexpr):
-    """Log2 of the sum of 2^-x over the scores above b, of which there are some, and of that of 2^x over the others."""
     low = tl.full(row[1].shape, float("inf"), tl.float32)
-    high = tl.full(row[1].shape, -1e30, tl.float32)
+    high = tl.full(row[1].shape, NOTHING_BELOW, tl.float32)
     for tile in range(TILES):
-        x = _scaled(row, tile, TILES)
-        low = tl.minimum(low, tl.where(x > b, x, float("inf")))
-        high = tl.maximum(high, tl.where(x > b, float("-inf"), x))
-    lowest, highest = tl.min(low, axis=0), tl.max(high, axis=0)
-    over = tl.zeros(row[1].shape, tl.float32)
-    under = tl.zeros(row[1].shape, tl.float32)
+        scores = _tile(row, tile, TILES)
+        higher = goes_over(scores, steep, highest, over)
+        found += higher.to(tl.float32)
+        low = tl.minimum(low, tl.where(higher, scores, float("inf")))
+        high = tl.maximum(high, tl.where(higher, float("-inf"), scores))
+    lowest, next_highest = tl.min(low, axis=0), tl.max(high, axis=0)
+    sum_a = tl.zeros(row[1].shape, tl.float32)
+    sum_b = tl.zeros(row[1].shape, tl.float32)
     for tile in range(TILES):
-        x = _scaled(row, tile, TILES)
-        near = tl.exp2(tl.where(x > b, lowest - x, x - highest))
-        over += tl.where(x > b, near, 0.0)
-        under += tl.where(x > b, 0.0, near)
-    return log2(tl.sum(over, axis=0)) - lowest, log2(tl.sum(under, axis=0)) + highest
+        scores = _tile(row, tile, TILES)
+        higher = goes_over(scores, steep, highest, over)
+        near = tl.exp2(tl.where(higher, lowest - scores, scores - next_highest) * steep)
+        sum_a += tl.where(higher, near, 0.0)
+        sum_b += tl.where(higher, 0.0, near)
+    log_a, log_b = log2(tl.sum(sum_a, axis=0)), log2(tl.sum(sum_b, axis=0))
+    return tl.sum(found, axis=0), lowest, next_highest, log_a, log_b
 
 
 @triton.jit(
@@ -151,27 +144,29 @@ def forward_of_all_kernel(
     total, scaled_total = _sums(row, TILES)
     log_sum = top + ln(total)
 
-    thresholds = tl.zeros((RANKS,), tl.float32)
-    log_totals = tl.zeros((RANKS,), tl.float32)
+    insides = tl.zeros((RANKS,), tl.float32)
+    lows = tl.zeros((RANKS,), tl.float32)
+    highs = tl.zeros((RANKS,), tl.float32)
+    at_lows = tl.zeros((RANKS,), tl.float32)
+    at_highs = tl.zeros((RANKS,), tl.float32)
     above = 0.0
-    log_a = float("-inf")
-    log_b = log2(scaled_total)
+    lowest, highest = float("inf"), top
+    log_a, log_b = float("-inf"), log2(scaled_total)
     for step in range(FIRST, tl.minimum(K, count - 1)):
         if tl.load(shares_ptr + step).to(tl.float32) > 0:
-            b = threshold(above, step + 1.0, log_a, log_b)
-            found = 0.0
-            if b < 0:
-                found = _above(row, b, TILES)
-            while found > above:
-                above = found
-                log_a, log_b = _split(row, b, TILES)
-                b = threshold(above, step + 1.0, log_a, log_b)
-                found = _above(row, b, TILES)
-            thresholds = tl.where(k == step, b, thresholds)
-            log_totals = tl.where(k == step, log2_add(log_a + b, log_b - b), log_totals)
+            under, over = margins(above, step + 1.0, log_a, log_b, (lowest - highest) * steep)
+            while over < 0:
+                above, lowest, highest, log_a, log_b = _split(row, highest, over, TILES)
+                under, over = margins(above, step + 1.0, log_a, log_b, (lowest - highest) * steep)
+            at_lowest, at_highest = log_shares(log_a, log_b, under, over)
+            insides = tl.where(k == step, distances(label_score, steep, lowest, highest, under, over), insides)
+            lows = tl.where(k == step, lowest, lows)
+            highs = tl.where(k == step, highest, highs)
+            at_lows = tl.where(k == step, at_lowest, at_lows)
+            at_highs = tl.where(k == step, at_highest, at_highs)
 
     asked = (k + 1 < count) & (weights > 0)
-    log_p, slope = log_laplace((label_score - top) * steep - thresholds)
+    log_p, slope = log_laplace(insides)
     log_p = tl.where(asked, log_p, 0.0)
     one = tl.zeros((1,), tl.float32)
     losses, by_k, by_softmax = objective(
@@ -196,15 +191,16 @@ def forward_of_all_kernel(
         share = rest * share + smoothing
     tl.store(losses_ptr + index, tl.where(kept, loss * weight, 0.0))
     tl.store(saved_ptr + index, weight)
-    saved = saved_ptr + tl.num_programs(0) + 1 + index * (5 + 2 * K)
+    saved = saved_ptr + tl.num_programs(0) + 1 + index * (4 + 4 * K)
     tl.store(saved, tl.where(invalid, float("nan"), share))
     tl.store(saved + 1, log_sum)
-    tl.store(saved + 2, top)
-    tl.store(saved + 3, tl.where(graded, by_label - tl.sum(pulls, axis=0), 0.0))
-    tl.store(saved + 4, label.to(tl.float32, bitcast=True))
-    heights = tl.where((pulls > 0) & graded, log2(tl.where(pulls > 0, pulls, 1.0)) - log_totals, float("-inf"))
-    tl.store(saved + 5 + k, thresholds, mask=k < K)
-    tl.store(saved + 5 + K + k, heights, mask=k < K)
+    tl.store(saved + 2, tl.where(graded, by_label - tl.sum(pulls, axis=0), 0.0))
+    tl.store(saved + 3, label.to(tl.float32, bitcast=True))
+    heights = tl.where((pulls > 0) & graded, log2(tl.where(pulls > 0, pulls, 1.0)), float("-inf"))
+    tl.store(saved + 4 + k, lows, mask=k < K)
+    tl.store(saved + 4 + K + k, highs, mask=k < K)
+    tl.store(saved + 4 + 2 * K + k, heights + at_lows, mask=k < K)
+    tl.store(saved + 4 + 3 * K + k, heights + at_highs, mask=k < K)
 
 
 @triton.jit(do_not_specialize=["row_stride", "output_stride", "upstream_stride", "C", "K"])
@@ -227,37 +223,37 @@ def backward_of_all_kernel(
     TILE: tl.constexpr,
     TILES: tl.constexpr,
 ):
-    """The gradient of a row: the softmax's share, one of each k, 2^(height - |x - b|), and the label's own.
+    """The gradient of a row: the softmax's share, one of each k that falls off around its threshold, the label's own.
 
     Where SMOOTHED, it is less by `uniform`.
     """
     index = tl.program_id(0).to(tl.int64)
     rows = tl.num_programs(0)
-    saved = saved_ptr + rows + 1 + index * (5 + 2 * K)
+    saved = saved_ptr + rows + 1 + index * (4 + 4 * K)
     weight = tl.load(saved_ptr + index)
     scale = tl.load(upstream_ptr + index * upstream_stride).to(tl.float32) * weight
     if SCALED:
         scale *= tl.load(saved_ptr + rows)
     share = tl.load(saved)
     log_sum = tl.load(saved + 1)
-    top = tl.load(saved + 2)
-    by_label = tl.load(saved + 3)
-    label = tl.load(saved + 4).to(tl.int32, bitcast=True)
+    by_label = tl.load(saved + 2)
+    label = tl.load(saved + 3).to(tl.int32, bitcast=True)
     steep = beta * LOG2_E
     for tile in range(TILES):
         columns = tile * TILE + tl.arange(0, TILE)
         scores = _load(logits_ptr + index * row_stride * VECTOR, tile, C, VECTOR, TILE)
-        x = (scores - top) * steep
         if MODE == "sort" and not SMOOTHED:
-            pull = tl.zeros_like(x) + share
+            pull = tl.zeros_like(scores) + share
         else:
             pull = share * tl.exp2((scores - log_sum) * LOG2_E)
         if SMOOTHED:
             pull -= uniform
         for k in range(K):
-            height = tl.load(saved + 5 + K + k)
-            if height > float("-inf"):
-                pull += tl.exp2(height - tl.abs(x - tl.load(saved + 5 + k)))
+            at_lowest = tl.load(saved + 4 + 2 * K + k)
+            at_highest = tl.load(saved + 4 + 3 * K + k)
+            if tl.maximum(at_lowest, at_highest) > float("-inf"):
+                lowest, highest = tl.load(saved + 4 + k), tl.load(saved + 4 + K + k)
+                pull += shares(scores, steep, lowest, highest, at_lowest, at_highest)
         pull = tl.where(columns == label, pull + by_label, pull)
         pull = tl.where(weight != 0, pull * scale, 0.0)
         tl.store(

@@ -14,15 +14,15 @@ GRADIENTS = 1024
 
 def saved_numbers(k: int) -> int:
     """How many numbers of a row the forward leaves for the backward, beside its weight."""
-    return 5 + 2 * k
+    return 4 + 4 * k
 
 
 def forward(logits: Tensor, targets: Targets, options: LossOptions, vector: int, losses: Tensor, saved: Tensor) -> None:
     """Write the losses (B,) of rows of logits (B, C), and `saved`.
 
     `saved` holds B weights, the factor of the reduction, and of each row: the softmax's share of the gradient and the
-    log-sum-exp, the highest score, the label's own share and the bits of its column, thresholds (K,), and the base-2
-    logarithms of their shares of the gradient where a score meets them, (K,).
+    log-sum-exp, the label's own share and the bits of its column, and of each k, (4, K), the lowest score above the
+    threshold, the highest below, and the base-2 logarithms of the gradient by the one and the other.
     """
     rows, classes = logits.shape
     labels, per_class, per_row, weight = targets[:4]
@@ -62,7 +62,7 @@ def backward(
 ) -> None:
     """Write the gradient by the logits (B, C) to `output`, which may be the logits themselves."""
     rows, classes = output.shape
-    k = ((len(saved) - 1) // rows - saved_numbers(0) - 1) // 2
+    k = ((len(saved) - 1) // rows - saved_numbers(0) - 1) // 4
     tile = min(triton.next_power_of_2(classes), GRADIENTS)
     backward_of_all_kernel[(rows,)](
         output,
