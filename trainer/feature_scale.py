@@ -15,6 +15,8 @@ _MOST = 200.0
 # Smaller features than this ask for larger rates than that.
 TINY = SMALL / _MOST
 _SAMPLE = 1000
+# Settings of a user's own that make a preset's rates stand as they are.
+OWN_RATES = {"learning_rate", "weight_decay", "head", "optimizer"}
 
 
 def column_size(features: Tensor) -> float:

@@ -15,6 +15,7 @@ from ..core.files import check_free, only_writer
 from .auto_loss import refuse_beside_auto, train_auto
 from .config import AUTO, TrainConfig
 from .criterion import resolve
+from .feature_scale import OWN_RATES, column_size, for_size
 from .features.feature_set import FeatureSet
 from .fitting import METRICS, fit_heads
 from .fitting.checkpoint import CHECKPOINT
@@ -73,7 +74,7 @@ def train(
         refuse_beside_auto(gpu_memory=gpu_memory, tensorboard=tensorboard)
         return train_auto(feature_set, Path(out), preset, asked, overwrite=overwrite)
     with read_from(config, read.keys() - settings.keys()):
-        published = _published(preset, {**read, **settings})
+        published = _published(preset, {**read, **settings}, feature_set)
         with read_from(f"--preset {preset}", published.keys() - read.keys() - settings.keys()):
             chosen = TrainConfig(**(published | read | settings))
             refuse_unused(chosen, read, settings)
@@ -104,9 +105,17 @@ def train(
     return Run.load(out)
 
 
-def _published(preset: str | None, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What a preset says of the loss that was chosen, or of the default."""
-    return {} if preset is None else load_preset(preset).settings_of(chosen.get("loss", TrainConfig.loss))
+def _published(preset: str | None, chosen: dict[str, Any], features: FeatureSet) -> dict[str, Any]:
+    """What a preset says of the loss that was chosen, or of the default; its rates may be for features of a size."""
+    if preset is None:
+        return {}
+    named = load_preset(preset)
+    settings = named.settings_of(chosen.get("loss", TrainConfig.loss))
+    if named.unit_features and not OWN_RATES & chosen.keys():
+        size = column_size(features.arrays("train")[0])
+        rate, decay = for_size(size, settings["learning_rate"], settings["weight_decay"])
+        settings |= {"learning_rate": rate, "weight_decay": decay}
+    return settings
 
 
 def _partial_of(out: Path) -> Path:

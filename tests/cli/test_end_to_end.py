@@ -110,11 +110,11 @@ def test_the_demo(glyph_demo, monkeypatch):
     monkeypatch.setattr(
         "headsmith.demo.picture.Figure", lambda **options: figures.append(Figure(**options)) or figures[0]
     )
-    made = (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns
+    made = (glyph_demo / "runs" / "softmax-0" / "head.safetensors").stat().st_mtime_ns
     monkeypatch.setattr("headsmith.demo.demo.QUICK", 12)
     output = run("demo", "--quick", "--out", glyph_demo.parent)
     assert "softmax" in output
-    assert (glyph_demo / "runs" / "softmax" / "head.safetensors").stat().st_mtime_ns == made
+    assert (glyph_demo / "runs" / "softmax-0" / "head.safetensors").stat().st_mtime_ns == made
     with Image.open(glyph_demo / "demo.png") as picture:
         assert picture.size[0] > 1000
     shown = [text.get_text().replace("\n", " ") for text in figures[0].findobj(Text)]
@@ -122,7 +122,7 @@ def test_the_demo(glyph_demo, monkeypatch):
     assert any(name in text for name in names for text in shown)
     assert {"the right character", "another character"} <= set(shown)
     assert not any("U+" in text for text in shown)
-    for head in ("softmax", "odd_even"):
+    for head in ("softmax", "lapsum"):
         parity = json.loads((glyph_demo / "bundles" / head / "parity.json").read_text())
         assert parity["held_out"]["n"] == len(list((glyph_demo / "glyphs" / "test").glob("*/*.png")))
         assert all(report["passed"] for report in parity["files"].values())

@@ -36,7 +36,7 @@ class Glyphs:
 
 @pytest.fixture(scope="session")
 def glyphs(glyph_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Glyphs:
-    bundle = Bundle.load(glyph_demo / "bundles" / "odd_even")
+    bundle = Bundle.load(glyph_demo / "bundles" / "lapsum")
     files = sorted((glyph_demo / "glyphs" / "test").glob("*/*.png"))
     pixels = np.stack([bundle.preprocessing(open_image(file, str(file))) for file in files])
     folder = tmp_path_factory.mktemp("crops")

@@ -15,6 +15,7 @@ from ...core.printable import printable, shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
 from ..config import TrainConfig
+from ..feature_scale import OWN_RATES
 from ..loss_methods import METHODS
 from ..presets import Preset, load_preset
 from ..settings_file import PRESET_KEYS, no_setting, read_from
@@ -104,7 +105,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         chosen = chosen if name is None else load_preset(name)
     final_seeds = _seeds("final_seeds", given.pop("final_seeds", None), where)
     rungs: list[int] = []
-    own_rates = not {"learning_rate", "weight_decay", "head", "optimizer"} & set(given)
+    own_rates = not OWN_RATES & set(given)
     unit_features = chosen is not None and chosen.unit_features and own_rates
     if chosen is not None and not {"loss", "grids"} & set(given):
         final_seeds = final_seeds or chosen.final_seeds

@@ -90,7 +90,7 @@ def test_every_rung_keeps_a_third_and_the_best_of_every_group(tiny_run: Run, tmp
     for row in found.settings:
         by_epochs.setdefault(row.settings["epochs"], []).append(row.group)
     first, last = load_preset("quick").rungs
-    assert len(by_epochs[first]) == 4 + 4 + 2
+    assert len(by_epochs[first]) == 4 + 4 + 4
     assert 4 <= len(by_epochs[last]) <= 4 + 2
     assert set(by_epochs[last]) == {"softmax", "lapsum", "dftopk"}
 
