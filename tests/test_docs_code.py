@@ -27,6 +27,7 @@ from headsmith.export import export_classifier
 from headsmith.models import sources
 from headsmith.models.recipe_file import read_recipe, recipe_of
 from headsmith.trainer import FeatureSet, extract, train
+from headsmith.trainer.sweep import sweeping
 from headsmith.trainer.sweep.grid import read_plan
 
 ROOT = Path(__file__).parent.parent
@@ -182,6 +183,7 @@ CHECKS = {
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of(page, project, done, tiny_backbone, monkeypatch, hub):
     monkeypatch.setattr(sources, "_lite0", lambda *_: sources.find_source(*tiny_backbone))
+    monkeypatch.setattr(sweeping, "LEAST_STEPS", 1)  # an epoch of two dozen photographs stays one
     monkeypatch.setenv("HEADSMITH_CACHE", str(project / "cache"))
     monkeypatch.chdir(project)
     found = [block for block in blocks(page) if not block.is_shown_output]

@@ -17,7 +17,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 def under_the_interpreter():
     """Runs files of tests in a process of its own: Triton must be told to interpret before it is imported."""
 
-    def run(*paths: Path) -> str:
+    def run(*paths: Path | str) -> str:
         done = subprocess.run(
             [*PYTEST, "-p", "quick_interpreter", "-W", NUMPY_WARNINGS_OF_TRITON, *map(str, paths)],
             env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)},
