@@ -15,6 +15,7 @@ from filelock import FileLock
 from hub_server import Hub, serve
 from huggingface_hub import constants
 from PIL import Image
+from torch._export import utils as export_utils
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 
 from headsmith.demo.demo import run_demo
@@ -42,9 +43,20 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session", autouse=True)
 def registry_of_operators() -> Iterator[None]:
-    """One table of torch's ONNX operators for all exports; each would compile the same 500 functions for itself."""
+    """One table of torch's ONNX operators for all exports; each would compile the same 500 functions for itself.
+
+    And each looks up all composite operators some 60 times; they are the same as long as there are as many.
+    """
+    materialize = export_utils._materialize_cpp_cia_ops
+    look_up = cache(lambda number: materialize())
+    composite = torch._C._dispatch_get_registrations_for_dispatch_key
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
+        patch.setattr(
+            export_utils,
+            "_materialize_cpp_cia_ops",
+            lambda: look_up(len(composite("CompositeImplicitAutograd"))),
+        )
         yield
 
 

@@ -52,7 +52,14 @@ def test_types_and_widths(classes, dtype):
 
 @pytest.mark.parametrize(
     ("options", "reduction"),
-    [({}, "none"), ({}, "sum"), ({}, "mean"), ({"softmax_over": "classes"}, "none"), (OF_ALL, "none"), (OF_ALL, "mean")],
+    [
+        ({}, "none"),
+        ({}, "sum"),
+        ({}, "mean"),
+        ({"softmax_over": "classes"}, "none"),
+        (OF_ALL, "none"),
+        (OF_ALL, "mean"),
+    ],
     ids=["few-none", "few-sum", "few-mean", "over classes-none", "all-none", "all-mean"],
 )
 def test_masked_ignored_and_nan(options, reduction):
