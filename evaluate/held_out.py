@@ -12,7 +12,7 @@ from ..export.held_out import HeldOut, HeldOutFeatures, HeldOutImages
 from ..export.provenance import TrainedOn
 from ..export.training_source import same_source
 from ..trainer.features.images.image_set import ImageSet, open_images
-from ..trainer.features.manifest import FORMAT, MANIFEST
+from ..trainer.features.manifest import is_feature_set
 from .held_out_record import HeldOutSource
 from .truth_file import class_names_of, labelled_by, renamed
 
@@ -28,7 +28,7 @@ def open_data(source: HeldOutSource) -> HeldOut:
     """
     data, truth, part = source.data, source.truth, source.part
     where = Path(data).expanduser()
-    if _is_feature_set(where):
+    if is_feature_set(where):
         _unread(f"{data}: is a feature set, which holds its labels and class names", source, *SAID, *COLUMNS)
         from ..trainer.features.feature_set import FeatureSet
         from ..trainer.features.leaks import leaks
@@ -81,11 +81,6 @@ def _unread(why: str, source: HeldOutSource, *names: str) -> None:
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(source, name) is not None]
     if given:
         raise InputError(f"{why}; leave {' and '.join(given)} away")
-
-
-def _is_feature_set(path: Path) -> bool:
-    file = path / MANIFEST
-    return file.is_file() and f'"{FORMAT}"' in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _groups(images: ImageSet, data: str, column: str) -> list[str]:

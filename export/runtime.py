@@ -13,6 +13,7 @@ from ..core.arguments import typed
 from ..core.counts import check_threads
 from ..core.cpus import default_threads
 from ..core.errors import InputError
+from ..core.files import regular_file
 from ..models.onnx_session import PROVIDERS
 from ..models.runtime_settings import RuntimeSettings
 from .formats.registry import FORMATS
@@ -133,8 +134,9 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
         InputError: The file is missing, damaged or without metadata, or the provider cannot run it here.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"{path}: no such file")
+    regular_file(path)
     threads = checked_threads(provider, threads)
     models = {Path(entry.file).suffix: entry.open for entry in FORMATS.values()}
     if path.suffix not in models:

@@ -6,6 +6,7 @@ from rich.table import Column, Table
 
 from .core.records import to_json
 from .core.terminal import escape
+from .flags import with_flags
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _graph(graph: "GraphInfo") -> dict[str, list[str]]:
         "IR version": [str(graph.ir_version)],
         "producer": [graph.producer or "not said"],
         "parameters": [f"{graph.parameters:,}"],
-        "last layer": [str(graph.last_layer)],
+        "last layer": [with_flags(str(graph.last_layer))],
     }
 
 

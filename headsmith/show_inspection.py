@@ -7,6 +7,7 @@ from rich.table import Table
 
 from .core.printable import printable
 from .core.terminal import escape
+from .flags import with_flags
 from .show import console, percent, show_json, show_warnings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
         )
     show_warnings(found.warnings)
     for problem in found.problems:
-        console.print(f"[red]problem ({problem.code}):[/] {escape(problem.message)}")
+        console.print(f"[red]problem ({problem.code}):[/] {escape(with_flags(problem.message))}")
     if not found.problems:
         count = len(found.warnings)
         but = f", but {count} warning{'s' if count > 1 else ''} above" if count else ""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..core.arguments import typed
 from ..core.errors import InputError, near
-from ..core.files import sha256_file
+from ..core.files import regular_file, sha256_file
 from .backbone_record import BackboneRecord, BackboneRequest
 from .backbones.libraries import ONNX
 from .preprocessing import Preprocessing
@@ -160,8 +160,10 @@ def load_backbone(
             raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
     from .sources import find_source
 
-    if path is not None and not path.is_file():
+    if path is not None and not path.exists():
         raise InputError(f"--checkpoint {path}: no such file")
+    if path is not None:
+        regular_file(path)
     request = BackboneRequest(
         spec=spec,
         checkpoint=None if path is None else str(path),

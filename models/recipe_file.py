@@ -69,7 +69,7 @@ def _spread(where: str, key: str, value: Any) -> Any:
     count = 2 if key in PAIRS else 3
     numbers = value if isinstance(value, list) else [value] * count
     if len(numbers) != count:
-        raise InputError(f"{where}: {key} holds {len(numbers)} numbers, expected 1 or {count}")
+        raise InputError(f"{where}: {key} holds a list of {len(numbers)}, expected one number or a list of {count}")
     found = tuple(_number(where, key, number) for number in numbers)
     return tuple(map(int, found)) if key in (*PAIRS, "background") else found
 
@@ -77,7 +77,7 @@ def _spread(where: str, key: str, value: Any) -> Any:
 def _number(where: str, key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError(f"{where}: {key} holds {value!r}, expected a number")
-    if (key in ("std", *PAIRS) and value <= 0) or (key in PAIRS and value != int(value)):
+    if (key in ("std", "scale", *PAIRS) and value <= 0) or (key in PAIRS and value != int(value)):
         raise InputError(
             f"{where}: {key} holds {value!r}, expected {'whole pixels' if key in PAIRS else 'more than 0'}"
         )

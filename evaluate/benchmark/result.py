@@ -79,7 +79,7 @@ class Benchmark:
             DamagedFileError: A field of its record is missing, unknown, of another kind, or was edited.
         """
         path = Path(path)
-        if not (path / RECORD).is_file():
+        if not (path / RECORD).exists():
             raise InputError(f"{path}: no benchmark (no {RECORD} in it); `headsmith benchmark` makes one")
         values = read_values(path / RECORD, format=FORMAT, version=FORMAT_VERSION, advice=_AGAIN)
         own = {name: value for name, value in values.items() if name != HASHES}

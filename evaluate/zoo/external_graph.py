@@ -140,13 +140,14 @@ def _output(model: ir.Model, row: ZooRow, labels: int, where: str) -> tuple[ir.V
     listed = ", ".join(f"{name} {value.shape}" for name, value in outputs.items())
     if row.output is not None:
         if row.output not in outputs:
-            raise InputError(f"{where}: --output {row.output}: no such output; expected one of {listed}")
+            raise InputError(f"{row.called('output', where)} {row.output}: no such output; expected one of {listed}")
         outputs = {row.output: outputs[row.output]}
     expected = labels + (row.background is not None)
     counts = {name: _scores(value) for name, value in outputs.items()}
     fitting = [name for name, count in counts.items() if count in (None, expected)]
     if not fitting:
-        extra = "" if row.background is not None else "; is the first one a background class? say --background 0"
+        asked = f"; is the first one a background class? say {row.advised('background', '0')}"
+        extra = "" if row.background is not None else asked
         others = model.meta[NOT_TENSORS]
         if others and set(counts.values()) <= {0, 1}:
             listed += "".join(f", {name} {kind}" for name, kind in others.items())
@@ -165,9 +166,12 @@ def _output(model: ir.Model, row: ZooRow, labels: int, where: str) -> tuple[ir.V
         further = tuple(name for name in fitting if name != "logits")
         fitting = ["logits"]
     if len(fitting) > 1:
-        raise InputError(f"{where}: several outputs could be the scores ({listed}); name one with --output")
+        raise InputError(
+            f"{where}: several outputs could be the scores ({listed}); name one with {row.advised('output')}"
+        )
     if row.background is not None and not 0 <= row.background < expected:
-        raise InputError(f"{where}: --background {row.background}: expected one of 0..{expected - 1}")
+        said = row.called("background", where)
+        raise InputError(f"{said} {row.background}: expected one of 0..{expected - 1}")
     return outputs[fitting[0]], further
 
 

@@ -152,7 +152,8 @@ def _onnx(row: ZooRow, path: Path, said: Said) -> Candidate:
     model = read_onnx(path)
     if "headsmith_version" in model.metadata_props:
         return _own(row, path, Metadata.from_strings(dict(model.metadata_props), str(path)), model)
-    row = replace(row, **{key: getattr(said, key) for key in SAID if getattr(row, key) is None})
+    by_option = tuple(key for key in SAID if getattr(row, key) is None and getattr(said, key) is not None)
+    row = replace(row, **{key: getattr(said, key) for key in by_option}, by_option=by_option)
     known = known_files().get(sha256_file(path)) if all(getattr(row, key) is None for key in SAID) else None
     if known is not None:
         row = replace(known, id=row.id, source=row.source, published=row.published or known.published)

@@ -73,10 +73,21 @@ class ZooRow(ZooEntry):
     Attributes:
         folder: Where relative paths start.
         where: The zoo's file and the place of the row in it, for errors; empty where it stands in none.
+        by_option: What an option says, for all rows that do not.
     """
 
     folder: Path = field(default=Path(), repr=False)
     where: str = field(default="", repr=False)
+    by_option: tuple[str, ...] = field(default=(), repr=False)
+
+    def called(self, key: str, file: str) -> str:
+        """What says something of a file, for errors: a key of the zoo's row, or an option."""
+        option = key in self.by_option or not self.where
+        return f"{file}: --{key}" if option else f"{self.where}: {key}"
+
+    def advised(self, key: str, value: str = "") -> str:
+        """How to say something of a file: as a key of the zoo's row, or as an option."""
+        return f"{key}: {value}".rstrip() + " in its row" if self.where else f"--{key} {value}".rstrip()
 
 
 def read_manifest(path: str | Path) -> list[ZooRow]:
@@ -91,7 +102,11 @@ def read_manifest(path: str | Path) -> list[ZooRow]:
     Raises:
         InputError: The file is missing or no YAML; a key is unknown, missing or of another kind; an id stands twice.
     """
-    zoo = structured(read_yaml(path), _Zoo, str(path), advice=_ADVICE)
+    values = read_yaml(path)
+    if not isinstance(values, dict):
+        found = "nothing" if values is None else shown(values)
+        raise InputError(f"{path}: {found} found, expected `models:` and below it rows such as - id: NAME")
+    zoo = structured(values, _Zoo, str(path), advice=_ADVICE)
     folder = _folder(Path(path), zoo.package)
     rows = [_row(row, f"{path}: model {number}", folder) for number, row in enumerate(zoo.models, 1)]
     first: dict[str, int] = {}

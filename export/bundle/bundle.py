@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.files import sha256_file
+from ...core.files import regular_file, sha256_file
 from ...models.preprocessing import Preprocessing
 from ..formats.registry import FORMATS
 from ..metadata import check_labels
@@ -118,9 +118,9 @@ class Bundle:
                 raise DamagedFileError(f"{where}: `{key}` says nothing of {missing[0]}; export it again")
         for name, expected in self.manifest.files.items():
             file = self.path / name
-            if not file.is_file():
+            if not file.exists():
                 raise DamagedFileError(f"{file}: missing, but {MANIFEST} lists it; export it again")
-            size = file.stat().st_size
+            size = regular_file(file).stat().st_size
             if size != expected.bytes:
                 raise DamagedFileError(
                     f"{file}: {size} bytes, {MANIFEST} says {expected.bytes}: truncated or from another bundle; "

@@ -13,7 +13,7 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import DamagedFileError, InputError
-from ...core.files import parse_json
+from ...core.files import parse_json, regular_file
 from ...core.safetensors_bytes import in_order
 from ...core.typed_json import structured
 from ..held_out import Batch
@@ -82,8 +82,9 @@ class Reference:
             DamagedFileError: The file is damaged.
         """
         path = folder / REFERENCE
-        if not path.is_file():
+        if not path.exists():
             raise InputError(f"{path}: not found, so there is nothing to compare with; export the bundle again")
+        regular_file(path)
         try:
             with safe_open(path, framework="np") as file:
                 about = file.metadata() or {}

@@ -8,7 +8,7 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 
 from ...core.errors import InputError
-from ...core.files import new_file, parse_json
+from ...core.files import new_file, parse_json, regular_file
 from .cosine import Cosine
 from .head import Head
 from .linear import Linear
@@ -63,8 +63,9 @@ def load_head(path: str | Path) -> Head:
     Raises:
         InputError: The file is missing, damaged, of another format, or its tensors do not fit its kind.
     """
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise InputError(f"{path}: not found; a run folder holds head.safetensors once `headsmith train` ended")
+    regular_file(path)
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

@@ -1,13 +1,17 @@
 """The command line speaks of its flags, Python of its keywords."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.datasets import load_iris
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from headsmith.cli import app
-from headsmith.flags import with_flags
+from headsmith.flags import flags_of, with_flags
 from headsmith.trainer import FeatureSet, Run, import_features, inspect_features
 
 
@@ -106,6 +110,40 @@ def test_a_path_that_is_spelt_as_a_keyword_stays_as_it_was_typed(iris, tmp_path,
     status, found = headsmith(*arguments)
     assert status == 2
     assert found.split("headsmith: ")[-1].startswith(said)
+
+
+COMMANDS = get_command(app).commands
+KEYWORDS = sorted({param.name for command in COMMANDS.values() for param in command.params})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_message_names_no_flag_that_its_command_lacks_unless_it_says_whose_it_is(command):
+    group = get_command(app)
+    with flags_of(group, SimpleNamespace(invoked_subcommand=command)):
+        said = {keyword: with_flags(f"give `{keyword}` or `{keyword}`") for keyword in KEYWORDS}
+    own = {flag for param in COMMANDS[command].params for flag in param.opts}
+    for text in said.values():
+        for flag in {*re.findall(r"--[a-z0-9-]+", text)} - own:
+            assert text.count("(an option of ") == 1
+            for other in re.split(", | and ", text.partition("(an option of ")[2].partition(")")[0]):
+                assert flag in [name for param in COMMANDS[other].params for name in param.opts]
+
+
+def test_verify_names_no_option_that_it_lacks(tiny_bundle, tiny_run):
+    status, said = headsmith("verify", tiny_bundle.path, "--data", tiny_run.record.features.path)
+    assert status == 2
+    assert said.endswith(": is a feature set, which holds no images; expected the images themselves")
+
+
+def test_info_says_whose_option_names_a_layer(onnx_file):
+    two = onnx_file("""(float[N, 4] x) => (float[N, 2] a, float[N, 2] b) {
+        a = MatMul(x, v)
+        b = MatMul(x, w)
+    }""", v=(4, 2), w=(4, 2))  # fmt: skip
+    status, said = headsmith("info", two)
+    assert status == 0
+    assert "--layer (an option of" in said.replace("│", "").replace("  ", " ")
+    assert "`layer`" not in said
 
 
 def test_outside_of_a_command_nothing_is_changed():

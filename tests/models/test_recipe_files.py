@@ -12,8 +12,12 @@ from headsmith.models.recipe_file import read_recipe
     [
         ({"scale": None}, "scale missing; a recipe is never guessed"),
         ({"means": 3}, r"means is not known; .*did you mean mean\?"),
-        ({"mean": [1, 2]}, "mean holds 2 numbers, expected 1 or 3"),
+        ({"mean": [1, 2]}, "mean holds a list of 2, expected one number or a list of 3"),
+        ({"mean": [5]}, "mean holds a list of 1, expected one number or a list of 3"),
+        ({"crop_size": [8]}, "crop_size holds a list of 1, expected one number or a list of 2"),
         ({"std": 0}, "std holds 0, expected more than 0"),
+        ({"scale": 0}, "scale holds 0, expected more than 0"),
+        ({"scale": -0.5}, "scale holds -0.5, expected more than 0"),
         ({"crop_size": 8.5}, "crop_size holds 8.5, expected whole pixels"),
         ({"scale": "1/255"}, "scale holds '1/255', expected a number"),
         ({"channel_order": "BGR"}, "channel_order: 'BGR' is not known"),

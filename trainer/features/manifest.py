@@ -132,6 +132,12 @@ class FeatureSetManifest:
                 raise ValueError(f"{name}: found {splits[:5]}, expected train, val or test")
 
 
+def is_feature_set(path: Path) -> bool:
+    """Whether a folder holds features, which `datasets` loads too."""
+    file = path / MANIFEST
+    return file.is_file() and f'"{FORMAT}"' in file.read_text(encoding="utf-8", errors="replace")
+
+
 def read_manifest(path: Path) -> FeatureSetManifest:
     """The manifest of the feature set at ``path``.
 

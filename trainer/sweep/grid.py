@@ -138,7 +138,7 @@ def _written_out(given: dict[str, Any], preset: str | None, where: str) -> Prese
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise InputError(f"{path}: not found; expected a sweep file with settings such as `learning_rate: [.001, .01]`")
     values = read_yaml(path)
     if values is None:

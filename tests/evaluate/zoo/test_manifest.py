@@ -204,3 +204,32 @@ def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_
         logits = np.load(out / "models" / one.key / "logits.npz")["logits"]
         probabilities = one.model != "light_densenet121"
         np.testing.assert_allclose(np.exp(logits) if probabilities else logits, expected.repeat(2, 0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("- a\n", "\\['a'\\]"), ("", "nothing"), ("hello\n", "'hello'"), ("3", "3")]
+)
+def test_a_zoo_that_is_no_zoo(tmp_path, text, found):
+    (tmp_path / "zoo.yaml").write_text(text)
+    with pytest.raises(
+        InputError, match=rf"zoo\.yaml: {found} found, expected `models:` and below it rows such as - id"
+    ):
+        find_candidates([tmp_path / "zoo.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"output": "nothing"}, "output nothing: no such output"),
+        ({"background": 9}, "background 9: expected one of 0..3"),
+    ],
+)
+def test_what_a_row_says_is_not_told_as_an_option(zoo, onnx_file, tmp_path, said, message):
+    onnx_file(GRAPH).rename(tmp_path / "a.onnx")
+    labels = ["x", "y", "z"][: 3 - ("background" in said)]
+    row = ROW | {"preprocessing": RECIPE, "labels": labels}
+    (found,) = find_candidates([zoo(row | said)])
+    expected = message.replace("0..3", f"0..{len(labels)}")
+    assert re.search(rf"zoo\.yaml: model 1 \(a\): {expected}", found.error)
+    (found,) = find_candidates([zoo(row)], **said)
+    assert re.search(rf"a\.onnx: `?{expected.partition(' ')[0]}`? {expected.partition(' ')[2]}", found.error)

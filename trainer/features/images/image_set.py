@@ -14,6 +14,7 @@ from ....core.cpus import usable_cpus
 from ....core.errors import InputError
 from ....core.progress import progress, stage
 from ....models.images import open_image
+from ..manifest import is_feature_set
 from .decode_threads import ordered_map
 from .folder_source import list_folder
 from .picture_identity import content_hash, hashes_of_equal_size
@@ -179,6 +180,8 @@ def reopen(source: ImageSource) -> ImageSet:
 
 def _find(source: str | Path, image_column: str | None, label_column: str | None) -> Listing:
     path = Path(source).expanduser()
+    if is_feature_set(path):
+        raise InputError(f"{source}: is a feature set, which holds no images; expected the images themselves")
     with stage(f"Listing {source}"):
         return _listed(path, source, image_column, label_column)
 

@@ -131,6 +131,7 @@ class FeatureSetBuilder:
             dtype=self.dtype,
         )
         found = [*rows.warnings, *statistics.warnings(rows, self.chosen[0].features)]
+        found += dict.fromkeys(warning for one in self.chosen for warning in one.warnings)
         return FeatureSetManifest(
             fingerprint=request.fingerprint,
             request=request,

@@ -7,11 +7,12 @@ from typing import NoReturn
 
 import numpy as np
 
+from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError, near
 from ....core.printable import short, shown
 from ..images.samples import listed
 from .matrix import check_matrix
-from .numbered_columns import gap
+from .numbered_columns import gap, left_of_series
 from .origin import Origin
 from .row_splits import says_splits, split_column
 from .table import OBJECTS, Column, Table, without_split
@@ -70,6 +71,12 @@ class ColumnRoles:
             "splits": self.splits,
         }
         return {role: column.name for role, column in roles.items() if column is not None}
+
+    @property
+    def warnings(self) -> list[CodedWarning]:
+        """What is doubtful about the columns that are not used."""
+        used = self.names.values()
+        return left_of_series(self.features, [column for column in self.table.columns if column.name not in used])
 
     @property
     def not_read(self) -> list[str]:

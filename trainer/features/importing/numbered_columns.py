@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....core.coded_warnings import CodedWarning
 from ....core.printable import short
 from .table import Array, Batches, Column, block_rows
 
@@ -50,6 +51,19 @@ def gap(columns: Sequence[Column]) -> str:
         said = f"holds {names[name].dtype}" if name in names else "is missing"
         return f"{short(name)}{more} {said}"
     return ""
+
+
+def left_of_series(features: Column, others: Sequence[Column]) -> list[CodedWarning]:
+    """A warning of columns that are called like those of a matrix, and are none of them as they hold no numbers."""
+    prefix = features.name.removesuffix("*")
+    alike = [one for one in others if (match := NUMBERED.fullmatch(one.name)) and match[1] == prefix]
+    if not features.parts or not alike:
+        return []
+    first = alike[0]
+    held = f"holds {first.dtype}" if first.place is None else f"is no number: {first.place(0, 0)}"
+    more = f", and {len(alike) - 1:,} more like it" * (len(alike) > 1)
+    message = f"{short(first.name)} {held}{more}; it is not among the features {features.name}: correct or rename it"
+    return [CodedWarning("left-out-feature", message)]
 
 
 def _runs(columns: Sequence[Column]) -> dict[str, dict[int, Column]]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ....core.errors import InputError
+from ..images.samples import listed
 from ..size_limits import check_text, check_unpacked
 from .arrow_file import arrow_columns
 from .labels_files import labels_of
@@ -169,6 +170,10 @@ def open_npy(path: Path, name: str, rows: slice = ALL) -> Column:
         offset = file.tell()
     if header.dtype.hasobject:
         raise InputError(f"{path}: {_PICKLED}")
+    if header.dtype.kind == "V":
+        fields = listed([*(header.dtype.names or ())], 4)
+        found = f"a structured array with the fields {fields}" if fields else f"an array of raw bytes ({header.dtype})"
+        raise InputError(f"{path}: {found} found, expected one of plain numbers; write it again as such")
     _check_size(str(path), header.size, path.stat().st_size - offset)
     order: Any = "F" if header.fortran else "C"
     if header.size and header.shape:

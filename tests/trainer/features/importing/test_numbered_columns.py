@@ -132,3 +132,23 @@ def test_an_empty_cell_is_a_nan():
     parts["f4"] = pa.array([*parts["f4"][:33], None, *parts["f4"][34:]])
     with pytest.raises(InputError, match=r"a.parquet: f\*: NaN or infinite features in row 33"):
         import_features(write("a.parquet", label=ROWS.labels, **parts), out="set")
+
+
+@pytest.mark.parametrize(
+    ("odd", "template", "cells"), [(6, "f{}", "12%"), (0, "f{}", "0x1f"), (7, "emb.{:02}", "high"), (6, "{}", "1 000")]
+)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_of_the_series_that_holds_text_is_told(odd, template, cells, suffix):
+    frame = pd.DataFrame({"label": ROWS.labels, **columns(template, 0 if odd else 1)})
+    frame.insert(1, template.format(odd), cells)
+    getattr(frame, f"to_{suffix}")(f"a.{suffix}", index=False)
+    (found,) = import_features(f"a.{suffix}", out="set", label_column="label").manifest.warnings
+    assert found.code == "left-out-feature"
+    held = f"is no number: a.csv: line 2: {template.format(odd)}: '{cells}'" if suffix == "csv" else "holds str"
+    assert found.message.startswith(f"{template.format(odd)} {held}; it is not among the features ")
+
+
+def test_a_column_of_the_series_that_is_the_label_is_no_fault():
+    frame = pd.DataFrame(columns("c{}")).assign(c6=[f"class {label}" for label in ROWS.labels], note="c7")
+    frame.to_csv("a.csv", index=False)
+    assert import_features("a.csv", out="set", label_column="c6").manifest.warnings == []

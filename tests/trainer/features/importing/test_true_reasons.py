@@ -80,3 +80,19 @@ def test_class_names_beside_another_column_of_labels(tmp_path, other):
     refused(path, rf"several columns that may be labels: fine int64 \(60\), {other} int64 \(60\); say which")
     found = import_features([path], out=tmp_path / "out", label_column="fine")
     assert found.class_names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.zeros(60, [("f0", "f4"), ("label", "i8")]), "a structured array with the fields f0, label"),
+        (np.zeros((60, 4), [("x", "f4")]), "a structured array with the fields x"),
+        (np.zeros(60, "V2"), r"an array of raw bytes \(\|V2\)"),
+    ],
+)
+def test_an_array_of_records_is_called_so(tmp_path, array, found, beside):
+    np.save(tmp_path / "a.npy", array)
+    if beside:
+        np.save(tmp_path / "a_labels.npy", Y)
+    refused(tmp_path / "a.npy", rf"a\.npy: {found} found, expected one of plain numbers")
