@@ -168,7 +168,7 @@ def test_unknown_and_missing_keys_are_refused():
         ("resize_size: .nan", "resize_size holds nan, expected a number"),
         ("std: [.inf, 1, 1]", "std holds inf, expected a number"),
         ("scale: 2026-01-01", "scale holds '2026-01-01', expected a number"),
-        ("crop_size: [1, 2, 3]", "crop_size holds 3 numbers, expected 1 or 2"),
+        ("crop_size: [1, 2, 3]", "crop_size holds a list of 3, expected one number or a list of 2"),
         ("mean: yes", "mean holds True, expected a number"),
         ("layout: 3", "layout: 3 is not known"),
         ("interpolation: [bilinear]", r"interpolation: \['bilinear'\] is not known"),

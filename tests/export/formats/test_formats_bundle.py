@@ -259,7 +259,7 @@ def test_a_missing_decoder_is_told(tiny_run, tmp_path, monkeypatch):
         ({"input_format": "uint8-nhwc", "resize": True, "formats": ("timm",)}, "formats timm: timm resizes before"),
         ({"input_format": "uint8-nhwc", "formats": ("timm",)}, "formats timm: timm's networks take float images"),
         ({"input_format": "uint8-nhwc", "head_only": True}, "input_format uint8-nhwc: found with `head_only`"),
-        ({"batch_size": 0}, "batch_size: 0 found, expected 1 or more"),
+        ({"batch_size": 0}, "batch_size: 0 found, expected at least 1"),
         (
             {"head_only": True, "formats": ("timm",)},
             "formats timm: a head alone found, expected a classifier on lite0",

@@ -239,8 +239,8 @@ def test_inputs_that_could_not_be_read_do_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_drop": -1.0}, "^max_drop: -1.0 found, expected 0 or more"),
-        ({"max_drop": float("nan")}, "^max_drop: nan found, expected 0 or more"),
+        ({"max_drop": -1.0}, "^max_drop: -1.0 found, expected 0 to 100 points"),
+        ({"max_drop": float("nan")}, "^max_drop: nan found, expected 0 to 100 points"),
         ({"precision": "fp8"}, "^precision: 'fp8' found, expected one of fp32, fp16, int8, int8-dynamic"),
         ({"precision": "int8_dynamic"}, "did you mean int8-dynamic"),
         ({"fp32_head": True}, "^fp32_head: says how to convert; add `precision` fp16"),

@@ -13,6 +13,9 @@ from ....models.preprocessing_layers import Normalize
 from .request import AMP_DTYPE
 from .views import Pixels
 
+# A share of the largest feature: far above rounding in float32, whose order depends on the batch.
+BATCH_TOLERANCE = 1e-2
+
 
 class BeyondRangeError(InputError):
     """A feature that the stored dtype has no number for."""
@@ -77,22 +80,39 @@ class Embedder:
         self.feature_dim = backbone.feature_dim
         self.network = nn.Sequential(Normalize(backbone.preprocessing), backbone).eval().to(device)
         self.network.to(memory_format=torch.channels_last)
+        self._compared = {1}
 
     @torch.inference_mode()
     def __call__(self, pixels: Pixels, ids: list[str]) -> Pending:
         """Begin to compute the features of pixels ``(N, H, W, 3)``, uint8.
 
-        On a CUDA device this returns before the work is done.
+        On a CUDA device this returns before the work is done. Of the first batch of each size one image is run alone.
+
+        Raises:
+            InputError: That image has other features alone than in its batch.
         """
         hint = "check its weights and the image" + (", or extract without --amp" if self.amp else "")
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             features = self._forward(torch.from_numpy(np.ascontiguousarray(pixels)))
+            if len(pixels) not in self._compared and not self.amp:
+                self._compare(features, pixels[-1:], ids[-1])
             finite = torch.isfinite(features).all(dim=1).to("cpu", non_blocking=True)
             stored = features.to(self.dtype).to("cpu", non_blocking=True)
             event = torch.cuda.Event() if self.device.type == "cuda" else None
             if event is not None:
                 event.record()
         return Pending(ids, stored, finite, hint, event)
+
+    def _compare(self, features: Tensor, last: Pixels, name: str) -> None:
+        """Refuse a network whose features of an image depend on the batch; what is not finite is told elsewhere."""
+        self._compared.add(len(features))
+        alone = self._forward(torch.from_numpy(np.ascontiguousarray(last)))
+        off = float((features[-1:] - alone).abs().max())
+        if torch.isfinite(features).all() and not off <= BATCH_TOLERANCE * float(features.abs().max()):
+            raise InputError(
+                f"{name}: the backbone gives other features in a batch of {len(features)} than alone (off by "
+                f"{off:.2g}): they depend on the batch; correct its graph, or extract with another --batch-size"
+            )
 
     def _forward(self, pixels: Tensor) -> Tensor:
         if self.device.type == "cuda":

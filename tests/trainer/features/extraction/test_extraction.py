@@ -190,7 +190,7 @@ def test_a_backbone_that_gives_nan_is_refused(folder, tiny_backbone, tmp_path):
 def test_bad_arguments(folder, tmp_path, tiny_backbone):
     with pytest.raises(InputError, match="dtype: 'bfloat16' is not known; expected one of"):
         extract(folder, out=tmp_path / "set", dtype="bfloat16", **tiny_backbone._asdict())
-    with pytest.raises(InputError, match="batch_size: 0, expected at least 1"):
+    with pytest.raises(InputError, match="batch_size: 0 found, expected at least 1"):
         extract(folder, out=tmp_path / "set", batch_size=0, **tiny_backbone._asdict())
     assert not list(tmp_path.iterdir())
 
