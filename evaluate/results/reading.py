@@ -229,9 +229,9 @@ def _check_figures(found: Predictions, result: EvalResult, path: Path) -> None:
         ("selective", result.selective, selective(scores.confidences, scores.correct())),
     ]
     for name, written, computed in pairs:
+        expected = to_json(computed)
         for field, value in to_json(written).items():
-            expected = to_json(computed)[field]
-            if not _same(value, expected):
+            if not _same(value, expected[field]):
                 raise DamagedFileError(
                     f"{path}: {name}.{field}: not what follows from {PREDICTIONS} beside it: edited? evaluate again"
                 )

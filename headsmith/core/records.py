@@ -24,6 +24,8 @@ def to_json(value: Any) -> Any:
 
     Properties that a class names in ``derived`` follow its fields.
     """
+    if value is None or isinstance(value, str | int):
+        return value
     if is_dataclass(value):
         found = {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
         found |= {name: to_json(getattr(value, name)) for name in getattr(value, "derived", ())}

@@ -61,8 +61,9 @@ def test_among_all_there_are_every_label_is(method):
     assert (gradient == 0).all()
 
 
-@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("method", MEMBERSHIPS)
 def test_one_graph(method):
+    """Of the objectives: `test_objectives.py`."""
     logits, labels = torch.randn(6, 11, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, -100, 3, 9, 5])
     options = {"method": method, "m": 6, "p_k": EQUALLY}
     torch.compiler.reset()
