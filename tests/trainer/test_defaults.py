@@ -84,7 +84,7 @@ def test_the_default_rate_is_for_features_of_this_size(given, size, rate):
     assert resolve(TrainConfig(**given), 10, features).learning_rate == pytest.approx(rate)
 
 
-@pytest.mark.parametrize(("loss", "scale", "epochs"), [("softmax", 1e3, 300), ("neuralsort", 1e-3, 800)])
+@pytest.mark.parametrize(("loss", "scale", "epochs"), [("softmax", 1e3, 300), ("neuralsort", 1e-3, 400)])
 def test_defaults_learn_from_features_of_any_size(loss, scale, epochs):
     """In fewer epochs than they would have, which their rate must suffice for."""
     pixels, labels = load_digits(return_X_y=True)
