@@ -1,4 +1,4 @@
-"""The leaderboard, ``results.csv``: a row a classifier, timm's columns first."""
+"""``results.csv``: a row a classifier, timm's columns first."""
 
 import csv
 import io
