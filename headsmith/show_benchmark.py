@@ -1,9 +1,11 @@
 """What a person sees of a benchmark."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.table import Column, Table
 
+from .core.printable import printable
 from .core.terminal import escape
 from .flags import with_flags
 from .show import console, show_json, show_warnings
@@ -21,6 +23,8 @@ def show_benchmark(found: "Benchmark", as_json: bool) -> None:
 
         show_json(to_json(found.record))
         return
+    from .evaluate.benchmark.leaderboard import MARKDOWN
+
     rows = [row for row in found.rows if row.top1 is not None]
     columns = _columns(rows)
     wide = console.options.update(max_width=10_000)
@@ -32,7 +36,8 @@ def show_benchmark(found: "Benchmark", as_json: bool) -> None:
         if row.top1 is None:
             console.print(f"[red]{row.state}:[/] {escape(f'{row.name}: {with_flags(row.reason)}')}")
     show_warnings(found.record.warnings)
-    console.print(f"table and report: {escape(str(found.path))}")
+    folder = shlex.quote(printable(str(found.path)))
+    console.print(f"table: {escape(str(found.path / MARKDOWN))}; page: headsmith report {escape(folder)}")
     console.print(f"[bold]{escape(with_flags(found.record.sentence))}[/]")
 
 

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 from filelock import FileLock
 
 from ...core.arguments import typed
-from ...core.environment import versions
+from ...core.environment import pick_device, versions
 from ...core.errors import InputError, keeping
 from ...core.files import check_outside, make_folder
 from ...core.progress import Advance, progress
 from ...core.records import read_record, write_record
+from ...export.precision.gates import unseen_drop
 from ...export.runtime import checked_threads
 from ...models.onnx_session import require_provider
 from ...trainer.features.images.image_set import ImageSet, open_images
@@ -29,7 +30,7 @@ from .job import jobs
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
 from .measuring import measure
 from .options import ALL, BenchmarkOptions
-from .plan import Entry, expanded, read_config, units_of
+from .plan import FULL, Entry, expanded, read_config, units_of
 from .record import BenchmarkRecord, BenchmarkRow
 from .result import Benchmark
 from .rows import DONE, TrainedRow, read_rows
@@ -90,12 +91,14 @@ def benchmark(
         expanded([*(Entry(backbone=name) for name in names), *read], many=yes or options.budget is not None), options
     )
     also = expand(options.also) if options.also else []
+    pick_device(options.device)
     for provider in options.provider:
         checked_threads(provider, options.threads)
         require_provider(provider)
     check_outside(out, images)
     opened = open_images(images, image_column=options.image_column, label_column=options.label_column)
     opened = replace(opened, crops=out.absolute() / CROPS)
+    _check_gate(opened, options)
     _begin(out, opened)
     found = promises(out, opened, units, options) if options.budget is not None else {}
     units = in_order(units, found) if found else units
@@ -105,6 +108,13 @@ def benchmark(
     with keeping(lambda: _kept(out)), FileLock(out / ".table.lock"):
         shutil.rmtree(out / CROPS, ignore_errors=True)
         return _finish(out, work, str(images), also)
+
+
+def _check_gate(images: ImageSet, options: BenchmarkOptions) -> None:
+    """Refuse a gate that no lower precision can pass on so few validation images."""
+    lower = set(options.precision) - {FULL}
+    if lower and (unseen := unseen_drop(len(images.split("val")), options.max_drop)):
+        raise InputError(unseen)
 
 
 def _shown(work: Work) -> AbstractContextManager[Advance]:

@@ -110,7 +110,11 @@ class BenchmarkOptions:
         parser=seconds,
         metavar="TIME",
     )
-    max_drop: float = setting(1.0, "Points of top-1 and of top-5 that a lower precision may lose on validation.")
+    max_drop: float = setting(
+        1.0,
+        "Points of top-1 and of top-5 that a lower precision may lose on validation.",
+        bounds=(Bound((int, float), lambda value: value >= 0, "0 or more points"),),
+    )
     jobs: int = setting(1, "Processes that share the work; at most 64, or the machine's cores.", bounds=_POSITIVE)
     batch_size: int = setting(64, "Images a forward pass; halved where memory does not do.", bounds=_POSITIVE)
     threads: int | None = setting(

@@ -11,9 +11,11 @@ from ...core.errors import InputError, near
 from ...core.files import sha256_file, sha256_json
 from ...core.printable import short, shown
 from ...core.yaml_file import read_yaml
+from ...export.bundle.hub import HUB
 from ...models.backbones.libraries import ONNX
 from ...models.backbones.lists import expand_backbones
 from ...trainer.sweep.grid import read_plan
+from ..zoo.zoo_rows import ZOO, is_library
 from .options import BenchmarkOptions
 
 DEFAULT = "default"
@@ -101,6 +103,9 @@ def read_config(path: str | Path) -> tuple[list[Entry], dict[str, Any]]:
     if all(isinstance(one, str) for one in options.get("sweep", ())):
         grids = [str(Path(path).parent / one) if one.endswith(SUFFIXES) else one for one in options.get("sweep", ())]
         options |= {"sweep": tuple(grids)} if grids else {}
+    if all(isinstance(one, str) for one in options.get("also", ())):
+        there = tuple(_model_from(Path(path).parent, one) for one in options.get("also", ()))
+        options |= {"also": there} if there else {}
     rows = values.get("backbones", [])
     if isinstance(rows, str):
         rows = [rows]
@@ -156,7 +161,14 @@ def _entry(row: Any, where: str, folder: Path) -> Entry:
 
 def _from(folder: Path, backbone: str) -> str:
     """A backbone whose files start at a folder."""
-    return f"{ONNX}{folder / backbone.removeprefix(ONNX)}" if backbone.startswith(ONNX) else backbone
+    if backbone.startswith(ONNX):
+        return f"{ONNX}{folder / backbone.removeprefix(ONNX)}"
+    return str(folder / backbone) if backbone.endswith(SUFFIXES) else backbone
+
+
+def _model_from(folder: Path, source: str) -> str:
+    """A bundle or a file that starts at a folder; names of a library, a hub or a packaged zoo as they are."""
+    return source if is_library(source) or source.startswith((ZOO, HUB)) else str(folder / source)
 
 
 def units_of(entries: Sequence[Entry], options: BenchmarkOptions) -> list[Unit]:

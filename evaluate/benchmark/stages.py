@@ -140,7 +140,7 @@ class Stages:
         while True:
             try:
                 return attempt(self.batch_size)
-            except (RuntimeError, MemoryError) as error:
+            except Exception as error:  # onnxruntime has classes of its own, and others are wrapped in ours
                 if not _lacks_memory(error) or self.batch_size == 1:
                     raise
             self.batch_size //= 2
@@ -238,7 +238,10 @@ def _failing(stage: str) -> Iterator[None]:
         raise _StageError(stage) from error
 
 
-def _lacks_memory(error: BaseException) -> bool:
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory was what lacked, as this error or one that it stands for says."""
+    if error is None:
+        return False
     text = str(error).lower()
     known = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    return known or "out of memory" in text or "allocate memory" in text
+    return known or "out of memory" in text or "allocate memory" in text or _lacks_memory(error.__cause__)

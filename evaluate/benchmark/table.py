@@ -1,5 +1,6 @@
 """The rows of the leaderboard: what was trained, what was measured, and how they compare with the winner."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,7 +166,11 @@ def _with_bundle(
 
 
 def _list_flips(out: Path, winner: str, rows: Sequence[BenchmarkRow], options: BenchmarkOptions) -> None:
-    """A CSV file for each file of others: the images to which it and the winner give different first answers."""
+    """A CSV file for each file of others: the images to which it and the winner give different first answers.
+
+    Those of an older winner, or of files that are named no more, go.
+    """
+    shutil.rmtree(out / FLIPS, ignore_errors=True)
     for row in rows:
         if row.kind == ALSO and row.top1 is not None:
             name = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in row.name)

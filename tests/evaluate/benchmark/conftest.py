@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import onnx
 import pytest
 import timm
@@ -14,19 +15,25 @@ from headsmith.evaluate import evaluation
 from headsmith.evaluate.benchmark import Benchmark, benchmark
 from headsmith.evaluate.measuring import timing
 
-LIGHT = Path(onnx.__file__).parent / "backend/test/data/light"
 RECIPE = {
     "resize_mode": "shortest",
-    "resize_size": 224,
-    "crop_size": 224,
+    "resize_size": 16,
+    "crop_size": 16,
     "interpolation": "bilinear",
     "channel_order": "rgb",
     "scale": 1 / 255,
     "mean": [0.5, 0.5, 0.5],
     "std": [0.5, 0.5, 0.5],
 }
+NET = """(float[N, 3, 16, 16] images) => (float[N, 5] scores) {
+    maps = Conv<strides = [4, 4]>(images, filters)
+    bent = Relu(maps)
+    means = GlobalAveragePool(bent)
+    features = Flatten(means)
+    scores = Gemm(features, weights, biases)
+}"""
 GRID = {"loss": "softmax", "learning_rate": [0.003, 0.1], "epochs": 12}
-RESNET, BYOB = "test_resnet", "test_byobnet"
+RESNET = "test_resnet"
 LOST = "lost"
 
 
@@ -44,16 +51,23 @@ class Zoo(NamedTuple):
 
     def rows(self) -> list[dict[str, object]]:
         """The five, and one whose weights are of another network."""
-        light = [
-            {"backbone": f"onnx:{LIGHT / name}.onnx", "preprocessing": "recipe.yaml"}
-            for name in ("light_squeezenet", "light_shufflenet")
+        files = [
+            self.onnx("quiet"),
+            self.onnx("loud", scale=1e7),
+            self.onnx("other", seed=1),
+            self.onnx("more", seed=2),
         ]
-        return [
-            {"backbone": "lite0", "image_size": 32},
-            *light,
-            *(self.local(name) for name in (RESNET, BYOB)),
-            self.lost(),
-        ]
+        return [*files, self.local(RESNET), self.lost()]
+
+    def onnx(self, name: str, *, seed: int = 0, scale: float = 1.0) -> dict[str, object]:
+        """A classifier of 8 features and 5 classes with seeded weights; its features are as large as ``scale``."""
+        model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> net {NET}')
+        random = np.random.default_rng(seed)
+        for key, shape in (("filters", (8, 3, 4, 4)), ("weights", (8, 5)), ("biases", (5,))):
+            values = random.normal(size=shape).astype(np.float32) * (scale if key == "filters" else 1)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(np.float32), key))
+        onnx.save_model(model, self.folder / f"{name}.onnx")
+        return {"backbone": f"onnx:{name}.onnx", "preprocessing": "recipe.yaml", "name": name}
 
     def local(self, name: str) -> dict[str, object]:
         """An architecture of timm with seeded weights."""

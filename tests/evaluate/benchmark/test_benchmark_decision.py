@@ -126,6 +126,8 @@ def test_quantities_have_units(given, field, value):
         ({"image_size": (64, 64)}, "image_size: 64, 64 found, expected some, each once"),
         ({"jobs": 0}, "jobs: 0 found"),
         ({"keep": "some"}, "keep: 'some' found"),
+        ({"max_drop": -1}, "max_drop: -1 found"),
+        ({"max_drop": float("nan")}, "max_drop: nan found"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(given, message):

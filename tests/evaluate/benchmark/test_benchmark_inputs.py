@@ -25,7 +25,12 @@ def no_work(monkeypatch):
     [
         ({}, "backbones: none found"),
         ({"backbones": ["timm:resnet_nobody_made*"]}, "backbones"),
-        ({"backbones": ["timm:*"]}, "backbones: "),
+        (
+            {"backbones": ["timm:*"]},
+            "name fewer, or allow so many with `yes` or a `budget` (at a minute each they take ",
+        ),
+        ({"backbones": ["lite0"], "device": "gpu"}, "device: 'gpu' found"),
+        ({"backbones": ["lite0"], "precision": ["int8"]}, "max_drop: 1 points on 6 validation inputs found"),
         ({"backbones": ["lite0"], "sweep": ["hasty"]}, "sweep: 'hasty' found"),
         ({"backbones": ["lite0"], "sweep": ["nowhere.yaml"]}, "nowhere.yaml: not found"),
         ({"backbones": ["lite0"], "also": ["nowhere.yaml"]}, "nowhere.yaml"),
@@ -86,6 +91,31 @@ def test_an_edited_record_is_refused(five, tmp_path):
         Benchmark.load(tmp_path)
     with pytest.raises(InputError, match="no benchmark"):
         Benchmark.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("images", "words", "message"),
+    [
+        ("photos", [], "--backbones: none found"),
+        ("photos", ["--backbones", "timm:resnet_nobody_made*"], "--backbones timm:resnet_nobody_made*: "),
+        (
+            "photos",
+            ["--backbones", "timm:*"],
+            "expected at most 50; name fewer, or allow so many with --yes or a --budget (at a minute each they",
+        ),
+        ("photos", ["--backbones", "lite0", "--latency", "soon"], "--latency: 'soon' found"),
+        ("one", ["--backbones", "lite0"], "class 'ant' (1), expected at least 3 each"),
+        ("nowhere", ["--backbones", "lite0"], "nowhere"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(zoo, image_folder, tmp_path, images, words, message):
+    folder = {"photos": zoo.images, "one": image_folder({"ant": 1, "bee": 20}) if images == "one" else None}
+    shown = CliRunner().invoke(
+        app, ["benchmark", str(folder.get(images, tmp_path / images)), "--out", str(tmp_path / "out"), *words]
+    )
+    assert shown.exit_code == 2
+    assert message in shown.output and len(shown.output.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_takes_many_words_after_an_option_and_tells_failures(five, zoo, tmp_path):

@@ -4,8 +4,6 @@ import csv
 import shutil
 
 import pytest
-import timm
-import torch
 
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.benchmark import Benchmark, benchmark
@@ -15,13 +13,7 @@ from headsmith.export import export_classifier
 from headsmith.trainer import extract
 from headsmith.trainer.sweep import sweep
 
-TRAINED = (
-    "lite0-32-grid",
-    "onnx-light_shufflenet-grid",
-    "onnx-light_squeezenet-grid",
-    "test_resnet-grid",
-    "test_byobnet-grid",
-)
+TRAINED = ("quiet-grid", "loud-grid", "other-grid", "test_resnet-grid", "more-grid")
 
 
 def heads(found):
@@ -39,8 +31,11 @@ def test_there_is_a_row_for_every_backbone_and_one_that_fails_says_why(five):
         assert row.top1.n == row.val_top1.n == 6, row.reason
         assert row.latency.p50 > 0 and row.images_per_second > 0 and row.file_mb > 0
         assert (five.path / row.bundle / "model.onnx").is_file()
-    assert rows["lite0-32-grid"].image_size == 32
-    assert rows["onnx-light_squeezenet-grid"].notes[0] == "features beyond float16 are stored as float32"
+    assert {name: row.image_size for name, row in rows.items()} == {
+        name: 32 if name.startswith("test_") else 16 for name in TRAINED
+    }
+    assert rows["loud-grid"].notes[0] == "features beyond float16 are stored as float32"
+    assert not any("float32" in note for note in rows["quiet-grid"].notes)
 
 
 def test_validation_chooses_and_what_needs_no_training_stands_below(five):
@@ -54,19 +49,17 @@ def test_validation_chooses_and_what_needs_no_training_stands_below(five):
 
 
 def test_a_row_is_what_the_commands_give_one_by_one(five, zoo, tmp_path):
-    checkpoint = zoo.folder / str(zoo.local("test_byobnet")["checkpoint"])
     features = extract(
         zoo.images,
         out=tmp_path / "features",
-        backbone="timm:test_byobnet",
-        checkpoint=checkpoint,
-        image_size=32,
+        backbone=f"onnx:{zoo.folder / 'quiet.onnx'}",
+        preprocessing=zoo.folder / "recipe.yaml",
         device="cpu",
     )
     found = sweep(features, config=zoo.folder / "grid.yaml", out=tmp_path / "sweep", device="cpu")
     bundle = export_classifier(found.best, out=tmp_path / "bundle")
     (result,) = evaluate_classifiers(bundle, data=zoo.images, out=tmp_path / "results")
-    row = heads(five)["test_byobnet-grid"]
+    row = heads(five)["quiet-grid"]
     assert (row.top1, row.top5) == (result.top1, result.top5)
     assert row.val_top1.value == found.record.winner.val.top1
     assert (row.parameters, row.file_mb) == (result.setup.parameters, result.setup.bytes / 1e6)
@@ -102,36 +95,30 @@ def test_an_interruption_keeps_what_is_done_and_one_more_backbone_is_done_alone(
     for name in ("extract", "sweep", "export"):
         counted(name)
     interrupted, out = True, tmp_path / "out"
-    one = zoo.config("one", backbones=[zoo.local("test_resnet")], sweep="grid.yaml", device="cpu")
-    two = zoo.config(
-        "two", backbones=[zoo.local("test_resnet"), zoo.local("test_byobnet")], sweep="grid.yaml", device="cpu"
-    )
+    first_of_all, further = zoo.onnx("first"), zoo.onnx("further", seed=1)
+    one = zoo.config("one", backbones=[first_of_all], sweep="grid.yaml", device="cpu")
+    two = zoo.config("two", backbones=[first_of_all, further], sweep="grid.yaml", device="cpu")
     with pytest.raises(KeyboardInterrupt) as stop:
         benchmark(zoo.images, config=one, out=out)
     assert "the same command goes on from there" in stop.value.__notes__[0]
     interrupted = False
-    sweeps = out / "sweeps" / "test_resnet-grid" / "sweep.json"
+    sweeps = out / "sweeps" / "first-grid" / "sweep.json"
     written = sweeps.stat().st_mtime_ns
     first = benchmark(zoo.images, config=one, out=out)
     assert sweeps.stat().st_mtime_ns == written  # the sweep of the interrupted run, used again
-    assert [row.name for row in first.rows if row.kind == "head"] == ["test_resnet-grid"]
+    assert [row.name for row in first.rows if row.kind == "head"] == ["first-grid"]
     done.clear()
     both = benchmark(zoo.images, config=two, out=out)
-    assert {base for _, base in done} == {"test_byobnet"}
-    assert heads(both).keys() == {"test_resnet-grid", "test_byobnet-grid"}
-    assert heads(both)["test_resnet-grid"].top1 == heads(first)["test_resnet-grid"].top1
+    assert {base for _, base in done} == {"further"}
+    assert heads(both).keys() == {"first-grid", "further-grid"}
+    assert heads(both)["first-grid"].top1 == heads(first)["first-grid"].top1
     done.clear()
     assert heads(benchmark(zoo.images, config=two, out=out)) == heads(both)
     assert done == []
     shutil.rmtree(out / "bundles" / both.winner.name)  # as where another row had won before
     again = benchmark(zoo.images, config=two, out=out)
     assert (out / again.winner.bundle / "model.onnx").is_file()
-    torch.manual_seed(1)
-    torch.save(timm.create_model("test_resnet").state_dict(), zoo.folder / "test_resnet.pth")
-    try:
-        other = benchmark(zoo.images, config=one, out=out)
-    finally:
-        (zoo.folder / "test_resnet.pth").unlink()
-        zoo.local("test_resnet")
-    assert {base for _, base in done} == {"test_resnet"}
-    assert [row.name for row in other.rows if row.kind == "head"].count("test_resnet-grid") == 1
+    zoo.onnx("first", seed=2)
+    other = benchmark(zoo.images, config=one, out=out)
+    assert {base for _, base in done} == {"first"}
+    assert [row.name for row in other.rows if row.kind == "head"].count("first-grid") == 1

@@ -1,0 +1,78 @@
+"""Files of others, and lower precisions, are further rows."""
+
+import csv
+import shutil
+
+import numpy as np
+import onnx
+import pytest
+
+from headsmith.evaluate.benchmark import benchmark
+from headsmith.evaluate.benchmark.stages import Stages
+
+
+@pytest.fixture
+def again(five, zoo, tmp_path, monkeypatch):
+    """A copy of the finished benchmark, in which nothing is trained again."""
+    folder = shutil.copytree(five.path, tmp_path / "five")
+    rows = [row for row in zoo.rows() if row["name"] != "lost"]
+
+    def refuse(self, keys):
+        raise AssertionError(f"{self.unit.name} was begun")
+
+    def run(**values):
+        config = zoo.config("again", backbones=rows, sweep="grid.yaml", device="cpu", keep="all", **values)
+        with monkeypatch.context() as patch:
+            patch.setattr(Stages, "rows", refuse)
+            return benchmark(zoo.images, config=config, out=folder)
+
+    return run
+
+
+def always_the_first_class(source, path):
+    """A copy of a classifier's file whose head answers the first class whatever it sees."""
+    model = onnx.load(source)
+    (bias,) = (one for one in model.graph.initializer if list(one.dims) == [3])
+    bias.CopyFrom(onnx.numpy_helper.from_array(np.array([1e6, 0, 0], np.float32), bias.name))
+    onnx.save_model(model, path)
+
+
+def test_files_of_others_are_paired_with_the_winner_and_their_flips_listed(five, zoo, again):
+    old = zoo.folder / "old"
+    shutil.copytree(five.path / "bundles" / "other-grid", old / "other-grid")  # a name that a row has too
+    always_the_first_class(five.path / "bundles" / "quiet-grid" / "model.onnx", old / "first.onnx")
+    found = again(also=["old/other-grid", "old/first.onnx", "old/lost.onnx"])  # from the folder of the file
+    also = {row.name: row for row in found.rows if row.kind == "also"}
+    assert sorted(also) == ["first", "lost", "other-grid (also)"]
+    assert (also["lost"].state, also["lost"].top1) == ("failed", None)
+    assert "no such model" in also["lost"].reason
+    twin, own = also["other-grid (also)"], found["other-grid"]
+    assert (twin.top1, twin.p, twin.difference) == (own.top1, own.p, own.difference)
+    first = also["first"]
+    assert first.top1.value == pytest.approx(1 / 3)
+    assert first.difference == pytest.approx(1 / 3 - found.winner.top1.value)
+    with (found.path / "flips" / "first.csv").open(encoding="utf-8") as file:
+        flips = list(csv.DictReader(file))
+    assert {row["second"] for row in flips} == {"cat"}
+    assert len(flips) == sum(row["first"] != "cat" for row in flips) > 0
+    both = found["majority class"]
+    assert (first.top1, first.difference) == (both.top1, both.difference)  # it says the same
+    assert found.winner.kind == "head"
+    again()
+    assert not (found.path / "flips").exists()
+
+
+def test_each_precision_is_a_row_and_a_refused_gate_says_why(zoo, tmp_path):
+    config = zoo.config(
+        "lower", backbones=[zoo.onnx("loud", scale=1e7)], sweep="grid.yaml", device="cpu", precision=["fp32", "fp16"]
+    )
+    found = benchmark(zoo.images, config=config, out=tmp_path / "out", max_drop=17)
+    rows = {row.precision: row for row in found.rows if row.kind == "head"}
+    assert rows.keys() == {"fp32", "fp16"}
+    assert rows["fp32"].top1 is not None
+    assert rows["fp16"].state == "failed"  # float16 ends at 65,504
+    assert rows["fp16"].reason.startswith("export: ")
+    quiet = zoo.config("quiet", backbones=[zoo.onnx("quiet")], sweep="grid.yaml", device="cpu", precision=["int8"])
+    lower = benchmark(zoo.images, config=quiet, out=tmp_path / "out", max_drop=17)["quiet-grid-int8"]
+    assert (lower.state, lower.val_top1.n, lower.top1.n) == ("done", 6, 6)
+    assert (tmp_path / "out" / lower.bundle / "model.onnx").is_file()
