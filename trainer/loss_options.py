@@ -194,7 +194,7 @@ class LossOptions(LossSettings):
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
-            check(name, getattr(self, name))
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
     def candidates(self, num_classes: int) -> int:
         """The number of candidates of a row with `num_classes` classes."""

@@ -30,7 +30,7 @@ def number(
     whole: bool = False,
     optional: bool = False,
 ) -> Any:
-    """Return `value` when it is a number, not a bool, that is `inside`; raise ValueError otherwise.
+    """Return `value` as Python's int or float when it is a number, no bool, and `inside`; else raise ValueError.
 
     Args:
         name: the option's name in the message.
@@ -44,7 +44,7 @@ def number(
         return None
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not inside(value):
         raise ValueError(f"{name}: {shown(value)} found, expected {expected}")
-    return value
+    return int(value) if whole else float(value)
 
 
 def is_positive(value: Any) -> bool:

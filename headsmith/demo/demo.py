@@ -12,12 +12,12 @@ from ..evaluate import EvalResult, evaluate_classifiers
 from ..export import Bundle, export_classifier
 from ..metrics.proportions import Share
 from ..show import console
-from ..trainer import FeatureSet, Run, extract, train
+from ..trainer import FeatureSet, Run, TrainConfig, extract, train
 from .glyphs import LARGEST, draw_glyphs
 from .picture import draw_picture
 
 IMAGE_SIZE = 96
-EPOCHS = 16
+EPOCHS, STEPS = 24, 400  # the more of both
 QUICK = 100
 LOSSES = ("softmax", "lapsum")
 SEEDS = (0, 1, 2)
@@ -69,7 +69,9 @@ def _train(name: str, seed: int, features: FeatureSet, path: Path) -> Run:
         run = Run.load(path)
         if run.record.features.fingerprint == features.fingerprint:
             return run
-    return train(features, preset="default", loss=name, epochs=EPOCHS, seed=seed, out=path, overwrite=True)
+    steps = -(-features.manifest.splits["train"] // TrainConfig.batch_size)
+    epochs = max(EPOCHS, -(-STEPS // steps))
+    return train(features, preset="default", loss=name, epochs=epochs, seed=seed, out=path, overwrite=True)
 
 
 def _export(run: Run, path: Path) -> Bundle:

@@ -51,3 +51,9 @@ def test_what_equals_a_good_value_and_what_cannot_be_hashed_is_still_refused(m):
 def test_as_text_and_back(options):
     asked = LossOptions(**options)
     assert LossOptions.from_text(asked.to_text()) == asked
+
+
+def test_numbers_of_numpy_become_pythons():
+    """Triton tells the type of an argument by Python's own numbers."""
+    options = LossOptions(m=np.int64(5), inverse_temperature=np.float32(0.5), floor=0)
+    assert (type(options.m), type(options.inverse_temperature), type(options.floor)) == (int, float, float)
