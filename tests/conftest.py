@@ -119,7 +119,9 @@ def glyph_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
     with FileLock(root / "demo.lock"):
         if not (root / "demo" / "12" / "demo.png").exists():  # written last
-            run_demo(root / "demo", classes=12)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("headsmith.demo.demo.STEPS", 24)
+                run_demo(root / "demo", classes=12)
     return root / "demo" / "12"
 
 
