@@ -142,7 +142,8 @@ def _begin(out: Path, images: ImageSet) -> None:
 
 def _kept(out: Path) -> str:
     done = sum(row.state == DONE for row in read_rows(out))
-    return f"{out} keeps {done} exported classifiers and what was begun; the same command goes on from there"
+    files = f"{done} exported classifier{'s' * (done != 1)}"
+    return f"{out} keeps {files} and what was begun; the same command goes on from there"
 
 
 def _finish(path: Path, work: Work, data: str, also: Sequence[ZooRow]) -> Benchmark:

@@ -100,7 +100,7 @@ def test_an_interruption_keeps_what_is_done_and_one_more_backbone_is_done_alone(
     two = zoo.config("two", backbones=[first_of_all, further], sweep="grid.yaml", device="cpu")
     with pytest.raises(KeyboardInterrupt) as stop:
         benchmark(zoo.images, config=one, out=out)
-    assert "the same command goes on from there" in stop.value.__notes__[0]
+    assert "keeps 0 exported classifiers and what was begun; the same command goes on" in stop.value.__notes__[0]
     interrupted = False
     sweeps = out / "sweeps" / "first-grid" / "sweep.json"
     written = sweeps.stat().st_mtime_ns
