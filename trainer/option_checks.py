@@ -44,7 +44,8 @@ def number(
         return None
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not inside(value):
         raise ValueError(f"{name}: {shown(value)} found, expected {expected}")
-    return int(value) if whole else float(value)
+    python: Callable[[Any], Any] = int if whole else float
+    return python(value)
 
 
 def is_positive(value: Any) -> bool:
