@@ -20,7 +20,10 @@ from torch.onnx._internal.exporter._registration import ONNXRegistry
 
 from headsmith.demo.demo import run_demo
 from headsmith.export import Bundle, export_classifier
+from headsmith.show import console
 from headsmith.trainer import Run, extract, train
+
+console.width = None  # workers begin with COLUMNS=80, which would hold whatever a test sets
 
 
 class TinyBackbone(NamedTuple):

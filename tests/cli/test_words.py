@@ -16,7 +16,9 @@ from headsmith.trainer import FeatureSet, Run, import_features, inspect_features
 
 
 def headsmith(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="headsmith")
+    result = CliRunner().invoke(
+        app, [str(argument) for argument in arguments], prog_name="headsmith", env={"COLUMNS": "200"}
+    )
     return result.exit_code, " ".join(result.output.split())
 
 
