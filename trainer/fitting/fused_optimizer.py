@@ -38,18 +38,18 @@ class FusedOptimizer(Optimizer):
             self._coming = torch.empty(count, 3, device=self._table.device)
         self._coming[:count].copy_(self._table[first_step : first_step + count])
 
-    def update(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
-        """See `Optimizer.update`."""
+    def step(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
+        """See `Optimizer.step`."""
         for index, gradient in enumerate(gradients):
-            self.update_one(index, [gradient.contiguous()], position, scale)
+            self.step_one(index, [gradient.contiguous()], position, scale)
 
-    def update_one(self, index: int, gradients: Sequence[Tensor], position: int, scale: float) -> None:
+    def step_one(self, index: int, gradients: Sequence[Tensor], position: int, scale: float) -> None:
         """Take one step of one parameter.
 
         Args:
             index: Which one.
             gradients: One or two tensors whose sum is its gradient, each head's part of them contiguous.
-            position: See `Optimizer.update`.
+            position: See `Optimizer.step`.
             scale: See there.
         """
         parameter = self.parameters[index]

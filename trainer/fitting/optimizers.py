@@ -36,7 +36,7 @@ class Optimizer:
         """Say that ``count`` steps come, of which the first is the run's ``first_step``-th (from 0)."""
         self.first_step = first_step
 
-    def update(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
+    def step(self, gradients: Sequence[Tensor], position: int, scale: float) -> None:
         """Take one step.
 
         Args:

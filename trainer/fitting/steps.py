@@ -113,7 +113,7 @@ class Steps:
         slope, losses = self.bank.gradient(logits, labels, upstream)
         gradients = torch.autograd.grad(logits, self.bank.parameters, slope)
         self.processes.sum(*gradients)
-        self.optimizer.update(self._by_head(gradients), position, 1 / (total * upstream))
+        self.optimizer.step(self._by_head(gradients), position, 1 / (total * upstream))
         return losses
 
     def _augmented(self, features: Tensor) -> Tensor:

@@ -113,7 +113,7 @@ class WideLinear:
         yield gradient.own
         shape = self.optimizer.rounded[index].shape
         shares = [share.view(shape)[:, : self.classes] for share in gradient.finish()]
-        self.optimizer.update_one(index, shares, position, scale)
+        self.optimizer.step_one(index, shares, position, scale)
 
 
 def _sharing_products(groups: list[tuple[slice, TopKCrossEntropy]]) -> list[list[tuple[slice, TopKCrossEntropy]]]:

@@ -102,7 +102,7 @@ def test_a_wide_step_is_that_of_the_heads(losses, classes, count, on_a_cpu, monk
     logits = peer.logits(features.float())
     slope, losses_by_group = peer.gradient(logits, labels, 1 / ROWS)
     gradients = torch.autograd.grad(logits, peer.parameters, slope)
-    expected.update([g.view(p.shape) for g, p in zip(gradients, parameters, strict=True)], 0, 1.0)
+    expected.step([g.view(p.shape) for g, p in zip(gradients, parameters, strict=True)], 0, 1.0)
 
     for ours, theirs in zip(found, losses_by_group, strict=True):
         torch.testing.assert_close(ours, theirs, atol=0.03, rtol=0.01)

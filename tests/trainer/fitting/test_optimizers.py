@@ -49,7 +49,7 @@ def test_steps_are_those_of_torch(kind):
         ours.start(first, min(3, STEPS - first))
         for position in range(min(3, STEPS - first)):
             step = first + position
-            ours.update(drawn(step + 1), position, 0.5)
+            ours.step(drawn(step + 1), position, 0.5)
             for head, (own, peer, config) in enumerate(zip(peers, optimizers, configs, strict=True)):
                 for parameter, gradient in zip(own, drawn(step + 1), strict=True):
                     parameter.grad = gradient[head] * 0.5

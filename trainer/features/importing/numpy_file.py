@@ -148,10 +148,15 @@ def read_npy(path: Path, labels: Path | None = None, rows: slice = ALL) -> list[
         labels: An ``.npy`` of labels or a table with them; by default the file beside the features.
         rows: Which labels of an ``.npy`` are of these features.
 
+    Returns:
+        One table; none where the file holds labels, which belong beside another.
+
     Raises:
         InputError: It is truncated or damaged, holds objects, or has no labels beside it, or several.
     """
     features = open_npy(path, "features")
+    if labels is None and len(features.shape) == 1:
+        return []
     labels = labels or labels_of(path)
     others = [open_npy(labels, "labels", rows)] if labels.suffix == ".npy" else arrow_columns(labels)
     values = [column for column in others if column.one_a_row]

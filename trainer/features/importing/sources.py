@@ -57,8 +57,7 @@ def open_file(path: Path) -> list[Table]:
     Raises:
         InputError: It is of no known kind.
     """
-    alone = path.suffix.lower() == ".npy" and is_labels(path)
-    return _with_own_ids([] if alone else _read(path))
+    return _with_own_ids(_read(path))
 
 
 def _named(name: str | Path) -> tuple[str, str | None]:
