@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from headsmith.trainer.loss_methods import FUSED
+from headsmith.trainer.loss_defaults import FUSED
 from headsmith.trainer.losses import topk_cross_entropy
 
 GUARD = 977.0

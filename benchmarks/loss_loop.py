@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch._dynamo.utils import counters
 
-from headsmith.trainer.loss_methods import FUSED
+from headsmith.trainer.loss_defaults import FUSED
 from headsmith.trainer.losses import TopKCrossEntropy
 
 SHAPES = ((512, 1000, torch.float32), (4096, 1000, torch.bfloat16))

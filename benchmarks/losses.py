@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from headsmith.trainer.loss_methods import FUSED
+from headsmith.trainer.loss_defaults import FUSED
 from headsmith.trainer.losses import METHODS, topk_cross_entropy
 
 from .linear_head import linear_rows

@@ -14,11 +14,11 @@ from ..core.errors import InputError, near
 from ..core.files import new_file
 from ..core.printable import shown
 from ..core.settings import Bound, check_choices, documented, setting
-from .loss_methods import METHOD_DEFAULTS, METHODS
+from .loss_defaults import METHOD_DEFAULTS, METHODS
 from .loss_options import LossSettings
 from .settings_file import no_setting, read_settings
 
-# What a loss's rate (`loss_methods.py`, Adam's) is multiplied by (SGD on the glyph set: 0.1 to 0.3 were
+# What a loss's rate (`loss_defaults.py`, Adam's) is multiplied by (SGD on the glyph set: 0.1 to 0.3 were
 # best); LBFGS searches from 1.
 OPTIMIZERS = {"adam": 1.0, "adamw": 1.0, "sgd": 50.0, "lbfgs": 0.0}
 # Epochs and patience where they are not given: so many, and in a small split as many as make so many steps; found on

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, Self, TypedDict
 
 from ..core.settings import MOST, Bound, setting
-from .loss_methods import (
+from .loss_defaults import (
     CROSS_ENTROPY,
     DISTRIBUTIONS,
     METHOD_DEFAULTS,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from .config import LOSS_SETTINGS, TrainConfig
-from .loss_methods import METHOD_DEFAULTS, METHODS, options_read
+from .loss_defaults import METHOD_DEFAULTS, METHODS, options_read
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
 # What belongs to the formula of the loss; smoothing of labels belongs to every loss.

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from headsmith import HeadClassifier
 from headsmith.cli import app
 from headsmith.trainer import Run
-from headsmith.trainer.loss_methods import METHODS, options_read
+from headsmith.trainer.loss_defaults import METHODS, options_read
 
 runner = CliRunner()
 

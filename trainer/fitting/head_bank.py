@@ -11,7 +11,7 @@ from torch import Tensor
 from ...models.heads import Head
 from ..config import TrainConfig
 from ..criterion import KEYWORDS, criterion
-from ..loss_methods import options_read
+from ..loss_defaults import options_read
 from ..losses import TopKCrossEntropy
 from .side_by_side import side_by_side
 

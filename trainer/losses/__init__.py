@@ -1,6 +1,6 @@
 """Losses that optimise top-k accuracy, as drop-in replacements for cross-entropy."""
 
-from ..loss_methods import DISTRIBUTIONS, METHODS, RELAXATIONS, default_inverse_temperature
+from ..loss_defaults import DISTRIBUTIONS, METHODS, RELAXATIONS, default_inverse_temperature
 from ..loss_options import LossOptions
 from .kernels_or_torch import implementation
 from .linear import linear_topk_cross_entropy

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ..loss_methods import METHOD_DEFAULTS, METHODS
+from ..loss_defaults import METHOD_DEFAULTS, METHODS
 from ..loss_options import IMPLEMENTATIONS, LossOptions
 from ..option_checks import choice, number
 from .kernels.widths import MOST_CANDIDATES, of_all_classes

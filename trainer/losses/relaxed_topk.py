@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from ...core.arguments import named
-from ..loss_methods import RELAXATIONS
+from ..loss_defaults import RELAXATIONS
 from ..loss_options import LossOptions
 from ..option_checks import choice, number
 from .relaxations import log_permutation

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ..loss_methods import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
+from ..loss_defaults import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
 from ..loss_options import LossOptions
 from .candidates import losses_of_candidates
 from .memberships import label_log_memberships

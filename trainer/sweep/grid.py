@@ -16,7 +16,7 @@ from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
 from ..config import TrainConfig
 from ..feature_scale import OWN_RATES
-from ..loss_methods import METHODS
+from ..loss_defaults import METHODS
 from ..presets import Preset, load_preset
 from ..settings_file import PRESET_KEYS, no_setting, read_from
 from ..unused_settings import without_unused

@@ -7,7 +7,7 @@ import torch
 
 from headsmith.trainer import TrainConfig
 from headsmith.trainer.fitting import fit_heads
-from headsmith.trainer.loss_methods import OBJECTIVE, modules_of
+from headsmith.trainer.loss_defaults import OBJECTIVE, modules_of
 from headsmith.trainer.losses import topk_cross_entropy
 
 METHODS = tuple(modules_of(OBJECTIVE))

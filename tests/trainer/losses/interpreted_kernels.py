@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import FUSED, NETWORKS
+from headsmith.trainer.loss_defaults import FUSED, NETWORKS
 from headsmith.trainer.losses import DISTRIBUTIONS, implementation, topk_cross_entropy
 from headsmith.trainer.losses.kernels import run_kernels
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import FUSED
+from headsmith.trainer.loss_defaults import FUSED
 from headsmith.trainer.losses import (
     TopKCrossEntropy,
     implementation,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from interpreted_kernels import assert_same, batch, one_row, p_k_of, with_gradient
 
-from headsmith.trainer.loss_methods import FUSED, NETWORKS
+from headsmith.trainer.loss_defaults import FUSED, NETWORKS
 from headsmith.trainer.losses import TopKCrossEntropy, linear_topk_cross_entropy
 from headsmith.trainer.losses.kernels import fused_loss, run_kernels, run_lapsum_of_all
 

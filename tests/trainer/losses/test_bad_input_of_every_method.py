@@ -4,7 +4,7 @@ import pytest
 import torch
 from loss_messages import LABELS, LOGITS, NAN, assert_message
 
-from headsmith.trainer.loss_methods import FUSED, options_read
+from headsmith.trainer.loss_defaults import FUSED, options_read
 from headsmith.trainer.losses import METHODS, TopKCrossEntropy, implementation, topk_cross_entropy
 
 every_method = pytest.mark.parametrize("method", METHODS)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from loss_messages import LABELS, LOGITS, NAN, assert_message
 
-from headsmith.trainer.loss_methods import RELAXATIONS
+from headsmith.trainer.loss_defaults import RELAXATIONS
 from headsmith.trainer.losses import (
     DISTRIBUTIONS,
     METHODS,

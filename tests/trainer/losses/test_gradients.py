@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import NETWORKS
+from headsmith.trainer.loss_defaults import NETWORKS
 from headsmith.trainer.losses import DISTRIBUTIONS, METHODS, topk_cross_entropy
 
 MODES = ["sort", "sm", "smce"]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from headsmith.trainer.loss_methods import NETWORKS
+from headsmith.trainer.loss_defaults import NETWORKS
 from headsmith.trainer.losses import DISTRIBUTIONS, topk_cross_entropy
 
 MODES = ["sort", "sm", "smce"]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from headsmith.trainer.loss_methods import FUSED, METHODS
+from headsmith.trainer.loss_defaults import FUSED, METHODS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "losses.md").read_text(encoding="utf-8")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import NETWORKS, RELAXATIONS
+from headsmith.trainer.loss_defaults import NETWORKS, RELAXATIONS
 from headsmith.trainer.losses import (
     DISTRIBUTIONS,
     METHODS,

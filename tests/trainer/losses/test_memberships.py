@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
+from headsmith.trainer.loss_defaults import MEMBERSHIP, METHOD_DEFAULTS, OBJECTIVE
 from headsmith.trainer.losses import topk_cross_entropy
 
 MEMBERSHIPS = [name for name, method in METHOD_DEFAULTS.items() if method.kind == MEMBERSHIP]

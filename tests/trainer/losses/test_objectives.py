@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.trainer.loss_methods import OBJECTIVE, modules_of
+from headsmith.trainer.loss_defaults import OBJECTIVE, modules_of
 from headsmith.trainer.losses import (
     SmoothTopKLoss,
     TopKCrossEntropy,

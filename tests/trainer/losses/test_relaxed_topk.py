@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headsmith.trainer.loss_methods import NETWORKS
+from headsmith.trainer.loss_defaults import NETWORKS
 from headsmith.trainer.losses import DISTRIBUTIONS, relaxed_topk
 
 RELAXATIONS = [{"method": method} for method in ("neuralsort", "softsort", "sinkhorn")] + [

@@ -6,16 +6,16 @@ import triton
 import triton.language as tl
 
 from ...loss_options import LossOptions
+from .kernel_config import KernelConfig
 from .laplace import NOTHING_BELOW, distances, goes_over, log_laplace, log_shares, margins, shares
 from .maths import LOG2_E, log2
-from .needs import Needs
 from .objective import objective
 from .pairwise import only_row
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
-    return Needs(weights=max(triton.next_power_of_2(k), 2))
+    return KernelConfig(weights=max(triton.next_power_of_2(k), 2))
 
 
 @triton.jit

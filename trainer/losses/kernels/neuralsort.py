@@ -6,14 +6,14 @@ import triton
 import triton.language as tl
 
 from ...loss_options import LossOptions
-from .needs import Needs
+from .kernel_config import KernelConfig
 from .objective import objective
 from .pairwise import only_row, sign, softmax_columns
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
-    return Needs(weights=max(triton.next_power_of_2(k), 2))
+    return KernelConfig(weights=max(triton.next_power_of_2(k), 2))
 
 
 @triton.jit

@@ -2,14 +2,14 @@
 
 `METHOD_DEFAULTS` names a module of this folder for each method. It holds two functions:
 
-- `needs(options, m, k, width, many)`: its `Needs`, for m candidates on `width` lanes, k ranks, and whether the batch
-  has many rows.
+- `config(options, m, k, width, many)`: its `KernelConfig`, for m candidates on `width` lanes, k ranks, and whether the
+  batch has many rows.
 - `relax(row, target, memory, beta, setting, ...)`, a device function for ROWS rows. It returns the losses (ROWS,),
   their gradient by the scores (ROWS, M), and by the label's log-softmax (ROWS,).
   - `row`: scores (ROWS, M), 0 outside the candidates, the label's (ROWS,), how many candidates are not masked (ROWS,),
     and lanes (M,).
-  - `target`: weights of ranks, or p_k for memberships, (ROWS, WEIGHTS) where `Needs.weights` asked for them, the weight
-    of the softmax and the label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
+  - `target`: weights of ranks, or p_k for memberships, (ROWS, WEIGHTS) where `KernelConfig.weights` asked for them, the
+    weight of the softmax and the label's log-softmax (ROWS,), the floor, and pointers (ROWS,) to p_k of K shares.
   - `memory`: scratch memory, the codes, the layers, the rows' numbers (ROWS,), and m.
 """
 
@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import triton
 
-from ...loss_methods import FUSED, MEMBERSHIP, METHOD_DEFAULTS
+from ...loss_defaults import FUSED, MEMBERSHIP, METHOD_DEFAULTS
 from ...loss_options import LossOptions
-from .needs import Needs
+from .kernel_config import KernelConfig
 from .run_lapsum_of_all import saved_numbers
 from .widths import row_is_whole
 
@@ -30,9 +30,9 @@ _KERNELS = {name: import_module(f".{METHOD_DEFAULTS[name].module}", __package__)
 
 
 class KernelPlan(NamedTuple):
-    """What the method needs, and the constants of the kernel."""
+    """How the kernel of a method is launched, and its constants."""
 
-    needs: Needs
+    config: KernelConfig
     constants: dict[str, Any]
 
 
@@ -62,11 +62,11 @@ def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, ma
     groups = max(triton.next_power_of_2(triton.cdiv(classes, group)), 2)
     tile_groups = min(groups, TILE // group)
     kernel = _KERNELS[options.method]
-    needs: Needs = kernel.needs(options, m, k, width, many)
+    config: KernelConfig = kernel.config(options, m, k, width, many)
     constants = {
         "RELAX": kernel.relax,
         "MEMBERSHIPS": METHOD_DEFAULTS[options.method].kind == MEMBERSHIP,
-        "VARIANT": needs.variant,
+        "VARIANT": config.variant,
         "MODE": options.top1_mode,
         "OVER_CLASSES": options.over_classes,
         "FLOORED": options.floor > 0,
@@ -76,12 +76,12 @@ def plan(options: LossOptions, classes: int, k: int, vector: int, wide: bool, ma
         "GROUP": group,
         "TILE_GROUPS": tile_groups,
         "TILES": groups // tile_groups,
-        "ROWS": needs.rows,
+        "ROWS": config.rows,
         "M": width,
-        "WEIGHTS": needs.weights,
+        "WEIGHTS": config.weights,
         "RANKS": max(triton.next_power_of_2(k), 2),
-        "LAYERS": needs.layers if needs.unrolled else 0,
-        "maxnreg": needs.registers,
-        "num_warps": needs.warps,
+        "LAYERS": config.layers if config.unrolled else 0,
+        "maxnreg": config.registers,
+        "num_warps": config.warps,
     }
-    return KernelPlan(needs, constants)
+    return KernelPlan(config, constants)

@@ -8,20 +8,20 @@ The kernel is held twice, with ranks and with candidates along axis 0, because s
 import triton
 import triton.language as tl
 
-from ...loss_methods import SINKHORN_STEEPNESS
+from ...loss_defaults import SINKHORN_STEEPNESS
 from ...loss_options import LossOptions
+from .kernel_config import KernelConfig
 from .maths import ln
-from .needs import Needs
 from .objective import objective
 from .pairwise import label_place, only_row, sorted_lanes
 
 STEEPNESS = tl.constexpr(SINKHORN_STEEPNESS)
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
     iterations = options.sinkhorn_iterations
-    return Needs(
+    return KernelConfig(
         setting=options.sinkhorn_tolerance,
         weights=width,
         layers=iterations,

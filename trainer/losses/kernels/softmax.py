@@ -6,12 +6,12 @@ import triton
 import triton.language as tl
 
 from ...loss_options import LossOptions
-from .needs import Needs
+from .kernel_config import KernelConfig
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
-    return Needs()
+    return KernelConfig()
 
 
 @triton.jit

@@ -6,15 +6,15 @@ import triton
 import triton.language as tl
 
 from ...loss_options import LossOptions
+from .kernel_config import KernelConfig
 from .maths import log2
-from .needs import Needs
 from .objective import objective
 from .pairwise import label_place, only_row, sign, softmax_columns, sorted_lanes
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
-    return Needs(
+    return KernelConfig(
         setting=options.softsort_power,
         variant="linear" if options.softsort_power == 1 else "power",
         weights=max(triton.next_power_of_2(k), 2),

@@ -19,8 +19,8 @@ import triton.language as tl
 from ...loss_options import LossOptions
 from ..relaxations.networks import codes_by_count
 from .distributions import log2_cdf_pair, log_cdf_slopes, steepen
+from .kernel_config import KernelConfig
 from .maths import LN_2, log2_add
-from .needs import Needs
 from .objective import membership_weights, objective
 
 _UNROLLED_WIDTH = 16
@@ -29,13 +29,13 @@ UNREACHED = tl.constexpr(-1e30)
 CODE_BITS, LAYERS_A_WORD = tl.constexpr(5), tl.constexpr(6)
 
 
-def needs(options: LossOptions, m: int, k: int, width: int, many: bool) -> Needs:
+def config(options: LossOptions, m: int, k: int, width: int, many: bool) -> KernelConfig:
     """See `plan.py`."""
     codes = codes_by_count(options.method, m, k, width)
     layers = codes.shape[1]
     unrolled = width <= _UNROLLED_WIDTH and layers <= _UNROLLED_LAYERS
     rows = 2 if unrolled and many else 1
-    return Needs(
+    return KernelConfig(
         setting=options.art_lambda,
         variant=options.distribution,
         rows=rows,

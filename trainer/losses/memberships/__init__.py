@@ -1,14 +1,14 @@
 """Memberships: the label's probability to be among the k best, for each k, without a matrix of ranks.
 
-`loss_methods.py` names a module of this folder for each method. It holds `label_log_memberships`, with the arguments of
-the function here.
+`loss_defaults.py` names a module of this folder for each method. It holds `label_log_memberships`, with the
+arguments of the function here.
 """
 
 from importlib import import_module
 
 from torch import Tensor
 
-from ...loss_methods import MEMBERSHIP, modules_of
+from ...loss_defaults import MEMBERSHIP, modules_of
 from ...loss_options import LossOptions
 
 _MODULES = {name: import_module(f".{module}", __package__) for name, module in modules_of(MEMBERSHIP).items()}

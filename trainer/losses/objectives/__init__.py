@@ -1,6 +1,6 @@
 """Objectives that are no relaxation: a loss for each k, whose mean by `p_k` is the loss of a row.
 
-`loss_methods.py` names a module of this folder for each method. It holds `label_losses`, with the arguments of
+`loss_defaults.py` names a module of this folder for each method. It holds `label_losses`, with the arguments of
 `objective_losses`.
 """
 
@@ -8,7 +8,7 @@ from importlib import import_module
 
 from torch import Tensor
 
-from ...loss_methods import OBJECTIVE, modules_of
+from ...loss_defaults import OBJECTIVE, modules_of
 from ...loss_options import LossOptions
 
 _MODULES = {name: import_module(f".{module}", __package__) for name, module in modules_of(OBJECTIVE).items()}

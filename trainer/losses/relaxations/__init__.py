@@ -1,6 +1,6 @@
 """Relaxed permutations: the label's column, and whole matrices.
 
-`loss_methods.py` names a module of this folder for each relaxation. It holds `log_permutation`, and, where the label's
+`loss_defaults.py` names a module of this folder for each relaxation. It holds `log_permutation`, and, where the label's
 column alone costs less than the matrix, `label_log_ranks`, with the arguments of the functions here.
 """
 
@@ -9,7 +9,7 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-from ...loss_methods import RELAXATION, modules_of
+from ...loss_defaults import RELAXATION, modules_of
 from ...loss_options import LossOptions
 from .masked import finite_count
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ...loss_methods import SINKHORN_STEEPNESS
+from ...loss_defaults import SINKHORN_STEEPNESS
 from ...loss_options import LossOptions
 from ..second_derivatives import without_second_derivatives
 from .masked import finite_count

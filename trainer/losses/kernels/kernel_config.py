@@ -1,11 +1,11 @@
-"""What a method's kernel asks of the launch."""
+"""How the kernel of a method is launched: rows, warps, registers, memory."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 
-class Needs(NamedTuple):
+class KernelConfig(NamedTuple):
     """What a method's kernel asks of the launch, beside what all methods have.
 
     Attributes:
