@@ -13,7 +13,7 @@ from PIL import Image
 from headsmith.core.cpus import usable_cpus
 from headsmith.evaluate.held_out import open_data
 from headsmith.evaluate.held_out_record import HeldOutSource
-from headsmith.evaluate.measuring.measurement import measure
+from headsmith.evaluate.measuring.held_out_pass import measure
 from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.export.held_out import Batch

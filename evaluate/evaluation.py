@@ -16,7 +16,7 @@ from ..export.runtime import checked_threads
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
-from .measuring.timing import CHEAP, THOROUGH, time_together
+from .measuring.timing_in_turns import CHEAP, THOROUGH, time_together
 from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import Results, ResultsFolder, load_results

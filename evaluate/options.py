@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.counts import check_at_once
+from ..core.count_limits import check_at_once
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
 from .held_out_record import HeldOutSource

@@ -15,7 +15,7 @@ from ..models.preprocessing import Preprocessing
 from ..trainer.features.images.samples import Unreadable
 from .held_out_record import ADVICE
 from .measuring.published import Flips, Verdict
-from .measuring.speed import Speed
+from .measuring.speed_figures import Speed
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
 
 # Warnings that a later timing replaces, and how their sentences began before there were codes.

@@ -4,7 +4,7 @@ from .bundle.pushing import push
 from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
-from .grafting import graft
+from .head_replacement import graft
 from .parity.parity_report import Flip, ParityReport
 from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs, open_model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.counts import check_at_once
+from ..core.count_limits import check_at_once
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
 from .formats.registry import FORMATS

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from ..core.arguments import typed
-from ..core.counts import check_threads
+from ..core.count_limits import check_threads
 from ..core.cpus import default_threads
 from ..core.errors import InputError
 from ..core.files import regular_file

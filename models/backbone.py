@@ -17,7 +17,7 @@ from .preprocessing import Preprocessing
 from .preprocessing_layers import Normalize
 
 if TYPE_CHECKING:
-    from .sources import Source
+    from .backbone_sources import Source
 
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
@@ -38,7 +38,7 @@ class Backbone(nn.Module):
     """
 
     def __init__(self, source: "Source", request: BackboneRequest) -> None:
-        from .sources import count_weights
+        from .backbone_sources import count_weights
 
         super().__init__()
         self.source = source
@@ -81,7 +81,7 @@ class Backbone(nn.Module):
     @torch.inference_mode()
     def _probe(self) -> Tensor:
         """The feature of the pattern."""
-        from .sources import first_line
+        from .backbone_sources import first_line
 
         height, width = self.preprocessing.crop_size
         try:
@@ -158,7 +158,7 @@ def load_backbone(
     for flag, value in (("--preprocessing", preprocessing), ("--layer", layer), ("--drop-background", drop_background)):
         if value:
             raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
-    from .sources import find_source
+    from .backbone_sources import find_source
 
     if path is not None and not path.exists():
         raise InputError(f"--checkpoint {path}: no such file")

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..core.errors import InputError
 from ..core.files import parse_json
 from ..core.typed_json import structured
+from .backbone_sources import Source
 from .class_names import ClassNames
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.layout import check_pixels, layout_of
@@ -22,7 +23,6 @@ from .onnx_session import SessionErrors, open_session, short_reason
 from .preprocessing import Preprocessing
 from .preprocessing_layers import Normalize
 from .recipe_file import read_recipe
-from .sources import Source
 
 PLACEHOLDER_DOMAIN, PLACEHOLDER = "headsmith", "Backbone"
 ROW_TOLERANCE = 1e-3

@@ -24,7 +24,7 @@ from headsmith.evaluate.benchmark.plan import read_config
 from headsmith.evaluate.metrics import score_rows
 from headsmith.evaluate.zoo.manifest import read_manifest
 from headsmith.export import export_classifier
-from headsmith.models import sources
+from headsmith.models import backbone_sources
 from headsmith.models.recipe_file import read_recipe, recipe_of
 from headsmith.trainer import FeatureSet, extract, train
 from headsmith.trainer.sweep import sweeping
@@ -182,7 +182,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of(page, project, done, tiny_backbone, monkeypatch, hub):
-    monkeypatch.setattr(sources, "_lite0", lambda *_: sources.find_source(*tiny_backbone))
+    monkeypatch.setattr(backbone_sources, "_lite0", lambda *_: backbone_sources.find_source(*tiny_backbone))
     monkeypatch.setattr(sweeping, "LEAST_STEPS", 1)  # an epoch of two dozen photographs stays one
     monkeypatch.setenv("HEADSMITH_CACHE", str(project / "cache"))
     monkeypatch.chdir(project)

@@ -15,7 +15,7 @@ from .criterion import chance_loss
 from .feature_scale import TINY, column_size
 from .features.feature_set import FeatureSet
 from .features.inspection.checksums import as_written
-from .features.inspection.splits import few_rows, unanswered
+from .features.inspection.split_coverage import few_rows, unanswered
 from .features.leaks import leaks
 from .fitting import Fitted
 from .fitting.fit_record import FitRecord

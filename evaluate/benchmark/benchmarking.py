@@ -26,7 +26,6 @@ from ...trainer.settings_file import read_from
 from ..zoo.manifest import ZooRow
 from ..zoo.zoo_rows import expand
 from .budget import in_order, promises
-from .job import jobs
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
 from .measuring import measure
 from .options import ALL, BenchmarkOptions
@@ -36,7 +35,8 @@ from .result import Benchmark
 from .rows import DONE, TrainedRow, read_rows
 from .stages import BUNDLES
 from .table import Table, table_of
-from .work import Work
+from .work_sharing import Work
+from .worker_process import jobs
 
 IMAGES, CROPS = "images.json", ".crops"
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.counts import check_at_once, check_threads
+from ...core.count_limits import check_at_once, check_threads
 from ...core.errors import InputError
 from ...core.printable import shown
 from ...core.settings import Bound, check_choices, documented, setting

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ...core.coded_warnings import CodedWarning
 from ...metrics.proportions import Share
 from ...trainer.features.images.samples import ImageSource
-from ..measuring.speed import Latency
+from ..measuring.speed_figures import Latency
 
 RECORD, FORMAT, FORMAT_VERSION = "benchmark.json", "headsmith.benchmark", 1
 HEAD, ALSO, BASELINE = "head", "also", "baseline"

@@ -21,10 +21,10 @@ from ..results import Predictions, ResultsFolder
 from ..zoo import Candidate, Failed, open_candidate
 from ..zoo.external_onnx import ExternalOnnxModel
 from ..zoo.failure import failure
-from .measurement import Measurement, class_order, measure
+from .held_out_pass import Measurement, class_order, measure
 from .published import flips, judge
 from .setup_check import probed
-from .speed import gpu_name, speed_of_pass
+from .speed_figures import gpu_name, speed_of_pass
 
 CONFUSED = 100
 THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...core.coded_warnings import CodedWarning
 from ...metrics.proportions import Share
 from ..measuring.published import Verdict
-from ..measuring.speed import Latency
+from ..measuring.speed_figures import Latency
 from ..statistics import Standing
 from .ranked_models import RankedModel
 

@@ -3,7 +3,7 @@
 from .candidate import Candidate, Failed, Published, Setup
 from .find_models import find_candidates
 from .opening import open_candidate
-from .probe import SAMPLE, power, probe
+from .sanity_probe import SAMPLE, power, probe
 from .setups import other_crops
 
 __all__ = [

@@ -15,7 +15,7 @@ from ...models.onnx_graph.layout import check_pixels, layout_of
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
-from .foreign_session import ask_shapes
+from .external_session import ask_shapes
 from .manifest import ZooRow
 from .output_labels import read_names
 

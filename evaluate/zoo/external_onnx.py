@@ -13,7 +13,7 @@ from ...export.runtime import TOP_K, Array, Model, Outputs
 from ...models.onnx_session import session_settings
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
-from .foreign_session import open_foreign
+from .external_session import open_external
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "tensor(float)": np.dtype(np.float32),
@@ -47,7 +47,7 @@ class ExternalOnnxModel(Model):
         self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
         self._preprocessing = candidate.preprocessing
         start = time.perf_counter()
-        self.session = open_foreign(candidate.path, provider, threads)
+        self.session = open_external(candidate.path, provider, threads)
         self._runner = SessionRunner(self.session, provider, name=str(candidate.path))
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)

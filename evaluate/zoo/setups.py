@@ -50,7 +50,7 @@ def other_setups(candidate: Candidate, model: Model, pixels: Array, crops: Mappi
     Args:
         candidate: What is declared.
         model: The candidate, opened.
-        pixels: See `headsmith.evaluate.zoo.probe.probe`.
+        pixels: See `headsmith.evaluate.zoo.sanity_probe.probe`.
         crops: See there.
         size: Images a run.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arguments import typed
 from ...core.coded_warnings import CodedWarning
-from ...core.counts import check_at_once
+from ...core.count_limits import check_at_once
 from ...core.environment import versions
 from ...core.errors import InputError
 from ...models.runtime_settings import RuntimeSettings

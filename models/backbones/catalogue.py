@@ -83,7 +83,7 @@ def _timm(name: str) -> tuple[tuple[int, int] | None, str | None]:
     """Size of images, and the licence."""
     import timm
 
-    from ..sources import LITE0
+    from ..backbone_sources import LITE0
 
     config = timm.get_pretrained_cfg(name.removeprefix(TIMM) if name.startswith(TIMM) else LITE0)
     if config is None:

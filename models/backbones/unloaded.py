@@ -10,9 +10,9 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ...core.errors import InputError
+from ..backbone_sources import LITE0, count_weights, torchvision_without_weights
 from ..onnx_graph import affine_weights, cut, find_last_layer, only_input, parameter_count, read_onnx
 from ..onnx_graph.layout import layout_of
-from ..sources import LITE0, count_weights, torchvision_without_weights
 from .libraries import TIMM, TORCHVISION
 
 

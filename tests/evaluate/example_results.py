@@ -3,7 +3,7 @@
 import numpy as np
 
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
-from headsmith.evaluate.measuring.speed import Latency, Speed
+from headsmith.evaluate.measuring.speed_figures import Latency, Speed
 from headsmith.evaluate.metrics import Scorer, class_table, confused_pairs, reliability, selective, summarize
 from headsmith.evaluate.result import EvalResult, EvaluationSetup
 from headsmith.evaluate.results import Predictions

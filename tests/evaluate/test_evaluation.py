@@ -17,7 +17,7 @@ import headsmith.evaluate.evaluation as evaluation
 import headsmith.evaluate.measuring.one_classifier as one_classifier
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results
-from headsmith.evaluate.measuring.timing import Effort
+from headsmith.evaluate.measuring.timing_in_turns import Effort
 from headsmith.evaluate.metrics import summarize
 from headsmith.export import Bundle, export_classifier
 from headsmith.trainer import extract, train

@@ -11,7 +11,7 @@ import torch
 from evaluated_tables import rows_of
 from PIL import Image
 
-import headsmith.evaluate.measuring.measurement as measurement
+import headsmith.evaluate.measuring.held_out_pass as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
 from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError

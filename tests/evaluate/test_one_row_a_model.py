@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 import headsmith.evaluate.evaluation as evaluation
-import headsmith.evaluate.measuring.measurement as measurement
+import headsmith.evaluate.measuring.held_out_pass as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
 from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results
-from headsmith.evaluate.measuring.timing import Effort
+from headsmith.evaluate.measuring.timing_in_turns import Effort
 
 
 @pytest.fixture

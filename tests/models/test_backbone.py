@@ -13,7 +13,7 @@ from timm.data import ImageNetInfo, create_transform, resolve_model_data_config
 
 from headsmith.core.errors import InputError
 from headsmith.models import Normalize, backbone_from_record, load_backbone
-from headsmith.models.sources import _cut_last_layer
+from headsmith.models.backbone_sources import _cut_last_layer
 
 
 @pytest.fixture
@@ -178,8 +178,8 @@ def test_without_a_network_the_way_out_is_named(monkeypatch):
     def offline(*args, **kwargs):
         raise OSError("no route to host")
 
-    monkeypatch.setattr("headsmith.models.sources.timm.create_model", offline)
-    monkeypatch.setattr("headsmith.models.sources.torchvision.models.get_model", offline)
+    monkeypatch.setattr("headsmith.models.backbone_sources.timm.create_model", offline)
+    monkeypatch.setattr("headsmith.models.backbone_sources.torchvision.models.get_model", offline)
     for spec in ("timm:resnet18", "torchvision:resnet18"):
         with pytest.raises(InputError, match=r"pretrained weights could not be had \(no route to host\).*`checkpoint`"):
             load_backbone(spec)
@@ -219,7 +219,7 @@ def test_a_network_without_a_linear_classifier_is_refused():
     [("nope", ""), ("tim:resnet50", "; did you mean timm?"), ("timm:", "; did you mean timm?"), ("", "")],
 )
 def test_a_spec_of_no_library_is_refused_before_one_is_imported(spec, hint, monkeypatch):
-    monkeypatch.setitem(sys.modules, "headsmith.models.sources", None)
+    monkeypatch.setitem(sys.modules, "headsmith.models.backbone_sources", None)
     with pytest.raises(InputError) as excinfo:
         load_backbone(spec)
     assert str(excinfo.value).endswith(f"expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE{hint}")

@@ -6,7 +6,7 @@ from ...core.coded_warnings import CodedWarning
 from .copies import all_of
 from .feature_set import FeatureSet
 from .images.samples import listed
-from .inspection.splits import shared_ids
+from .inspection.split_coverage import shared_ids
 
 
 def leaks(feature_set: FeatureSet) -> list[CodedWarning]:

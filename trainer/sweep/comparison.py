@@ -12,7 +12,7 @@ from ..fitting import Fitted
 from ..scores import SplitScores
 from .bank_grouping import Trained
 from .model_selection import Setting, baseline_of
-from .scoring import adjusted, paired_tests, score
+from .paired_tests import adjusted, paired_tests, score
 from .sweep_record import PairedTest
 
 TRAIN_ROWS = 50_000

@@ -13,7 +13,7 @@ import yaml
 
 from headsmith.evaluate import evaluation
 from headsmith.evaluate.benchmark import Benchmark, benchmark
-from headsmith.evaluate.measuring import timing
+from headsmith.evaluate.measuring import timing_in_turns
 
 RECIPE = {
     "resize_mode": "shortest",
@@ -90,9 +90,9 @@ def short_timing() -> Iterator[None]:
 
 
 def shorten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timing, "ROUNDS", 1)
-    patch.setattr(timing, "LEAST", 1)
-    patch.setattr(evaluation, "CHEAP", timing.Effort(0, 1, ()))
+    patch.setattr(timing_in_turns, "ROUNDS", 1)
+    patch.setattr(timing_in_turns, "LEAST", 1)
+    patch.setattr(evaluation, "CHEAP", timing_in_turns.Effort(0, 1, ()))
 
 
 @pytest.fixture(scope="session")

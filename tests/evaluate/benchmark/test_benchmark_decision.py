@@ -11,7 +11,7 @@ from headsmith.evaluate.benchmark.decision import choose, compared, doubts, exce
 from headsmith.evaluate.benchmark.options import BenchmarkOptions
 from headsmith.evaluate.benchmark.plan import Entry, Unit
 from headsmith.evaluate.benchmark.record import BenchmarkRow
-from headsmith.evaluate.measuring.speed import Latency
+from headsmith.evaluate.measuring.speed_figures import Latency
 from headsmith.metrics.proportions import wilson
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from headsmith import InputError
 from headsmith.cli import app
-from headsmith.evaluate.benchmark import benchmark, job, stages
+from headsmith.evaluate.benchmark import benchmark, stages, worker_process
 from headsmith.evaluate.benchmark.rows import read_rows
 from headsmith.evaluate.benchmark.stages import Stages
 from headsmith.models.onnx_session import OrtErrors
@@ -77,9 +77,9 @@ def test_a_further_process_makes_rows_and_ends_with_the_first(zoo, two, tmp_path
         for precision, key in keys.items():
             yield stages.pruned(self.unit, precision, key, "not needed", None)
 
-    monkeypatch.setattr(job.subprocess, "Popen", Started)
+    monkeypatch.setattr(worker_process.subprocess, "Popen", Started)
     monkeypatch.setattr(Stages, "rows", rows)
-    monkeypatch.setattr(job.Work, "do", lambda self, told: None)
+    monkeypatch.setattr(worker_process.Work, "do", lambda self, told: None)
     with pytest.raises(InputError):  # there is nothing to measure
         benchmark(zoo.images, config=two, out=tmp_path / "out", jobs=2)
     (sent,) = told
@@ -89,13 +89,13 @@ def test_a_further_process_makes_rows_and_ends_with_the_first(zoo, two, tmp_path
     try:
         for first, names in ((-1, ["first-grid"]), (os.getppid(), ["first-grid", "further-grid"])):
             monkeypatch.setattr(
-                job.sys, "stdin", io.StringIO(sent.replace(f'"first": {os.getpid()}', f'"first": {first}'))
+                worker_process.sys, "stdin", io.StringIO(sent.replace(f'"first": {os.getpid()}', f'"first": {first}'))
             )
             if first == -1:
                 with pytest.raises(SystemExit, match="was ended; first-grid is kept"):
-                    job.main()
+                    worker_process.main()
             else:
-                job.main()
+                worker_process.main()
             assert [row.name for row in read_rows(tmp_path / "out")] == names
     finally:
         torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ import numpy as np
 from headsmith.core.coded_warnings import CodedWarning
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.measuring.published import judge
-from headsmith.evaluate.measuring.speed import Latency, Speed
+from headsmith.evaluate.measuring.speed_figures import Latency, Speed
 from headsmith.evaluate.metrics import (
     class_table,
     confused_pairs,

@@ -13,7 +13,7 @@ from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
 from headsmith.evaluate import evaluation, load_results
-from headsmith.evaluate.measuring import timing
+from headsmith.evaluate.measuring import timing_in_turns
 from headsmith.evaluate.zoo import Failed, find_candidates, find_models, open_candidate
 from headsmith.evaluate.zoo.manifest import known_files
 from headsmith.models.recipe_file import recipe_of
@@ -176,9 +176,9 @@ def test_a_file_of_the_onnx_model_zoo_is_known_by_its_contents(onnx_file, recipe
 
 def test_the_light_models_of_the_onnx_package_run_as_a_zoo_in_one_command(image_folder, tmp_path, monkeypatch):
     """All nine, in their real structure; their answers are those that the package stores, no better than guesses."""
-    monkeypatch.setattr(timing, "ROUNDS", 1)  # others measure speed
-    monkeypatch.setattr(timing, "LEAST", 1)
-    monkeypatch.setattr(evaluation, "CHEAP", timing.Effort(0, 1, ()))
+    monkeypatch.setattr(timing_in_turns, "ROUNDS", 1)  # others measure speed
+    monkeypatch.setattr(timing_in_turns, "LEAST", 1)
+    monkeypatch.setattr(evaluation, "CHEAP", timing_in_turns.Effort(0, 1, ()))
     images, out = image_folder({"n01440764": 1, "n01443537": 1}), tmp_path / "results"
     command = [
         "evaluate",

@@ -4,7 +4,7 @@ import pytest
 
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers
-from headsmith.evaluate.measuring.timing import Effort
+from headsmith.evaluate.measuring.timing_in_turns import Effort
 
 ACROSS = """(float[N, 3, 8, 8] images) => (float[N, 2] scores) {
     pooled = GlobalAveragePool(images)

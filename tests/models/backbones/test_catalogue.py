@@ -67,7 +67,7 @@ def test_parameters_are_those_that_torchvision_states_but_for_the_last_layer(nam
 
 def test_weights_of_an_image_size_of_their_own_fit():
     """As `--checkpoint` gives them."""
-    from headsmith.models.sources import _arguments
+    from headsmith.models.backbone_sources import _arguments
 
     weights = torchvision.models.get_model_weights("vit_b_16")["IMAGENET1K_SWAG_E2E_V1"]
     with torch.device("meta"):

@@ -18,7 +18,7 @@ from headsmith.trainer.sweep.bank_grouping import Trained
 from headsmith.trainer.sweep.comparison import Group, SweepComparison
 from headsmith.trainer.sweep.grid import Trial
 from headsmith.trainer.sweep.model_selection import baseline_of, chosen_of, settings_of
-from headsmith.trainer.sweep.scoring import adjusted, paired_tests
+from headsmith.trainer.sweep.paired_tests import adjusted, paired_tests
 from headsmith.trainer.sweep.sweep_record import PairedTest
 from headsmith.trainer.sweep.sweep_warnings import sweep_warnings
 from headsmith.trainer.sweep.tables import followers, setting_rows

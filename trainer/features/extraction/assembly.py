@@ -26,8 +26,8 @@ from ..manifest import MANIFEST, FeatureSetManifest, FeatureStatistics
 from ..row_checksums import pictures_sha256, rows_sha256
 from .redivision import redivide
 from .request import Request
+from .shard_rows import SplitRows
 from .shards import Shard, ShardRecord, ShardRows, read_shard
-from .split_rows import SplitRows
 
 
 def assemble(partial: Path, shards: list[Shard], images: ImageSet, backbone: BackboneRecord, request: Request) -> Path:

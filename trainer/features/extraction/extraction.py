@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from ....core.arguments import typed
-from ....core.counts import check_at_once, check_threads
+from ....core.count_limits import check_at_once, check_threads
 from ....core.cpus import usable_cpus
 from ....core.distributed import Processes
 from ....core.errors import InputError, keeping

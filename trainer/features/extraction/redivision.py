@@ -12,7 +12,7 @@ from ....core.printable import printable
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
 from ..images.samples import HELD_OUT_SHARE, Sample, drawn, listed, rank
-from ..images.stratified_split import held_out_counts
+from ..stratified_split import held_out_counts
 
 Moved = dict[str, str]
 

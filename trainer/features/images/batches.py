@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from PIL import Image
 
-from ....core.counts import check_at_once, check_threads
+from ....core.count_limits import check_at_once, check_threads
 from ....core.cpus import usable_cpus
 from ....core.printable import printable
 from ....models.images import UnreadableImage, remarks

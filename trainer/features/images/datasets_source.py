@@ -18,7 +18,7 @@ from ....core.errors import InputError
 from ....core.hub import hub_access
 from ....core.printable import short
 from ....models.images import UnreadableImage
-from .foreign_folder import check_features, check_saved, data_files
+from .datasets_checks import check_features, check_saved, data_files
 from .labels import Labels, index_labels
 from .samples import ImageSource, Listing, Sample, by_split, listed
 from .source_kind import is_saved

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....core.errors import InputError
 from ....core.records import OPTIONAL
-from .stratified_split import stratified_split
+from ..stratified_split import stratified_split
 
 SPLITS = ("train", "val", "test")
 SEED = 0

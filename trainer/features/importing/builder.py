@@ -24,9 +24,9 @@ from ..manifest import FORMAT, MANIFEST, FeatureSetManifest, Imported
 from ..row_checksums import rows_sha256
 from .column_roles import ColumnRoles, Names, find_roles
 from .feature_copy import Statistics, copy_features
+from .open_tables import open_file
 from .origin import Origin
 from .row_columns import gather
-from .sources import open_file
 from .table import Table
 
 DTYPES = ("float16", "float32")

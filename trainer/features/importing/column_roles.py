@@ -14,7 +14,7 @@ from ..images.samples import listed
 from .matrix import check_matrix
 from .numbered_columns import gap, left_of_series
 from .origin import Origin
-from .row_splits import says_splits, split_column
+from .split_column import says_splits, split_column
 from .table import OBJECTS, Column, Table, without_split
 
 _USUAL = {

@@ -12,7 +12,7 @@ from ..feature_set import FeatureSet
 from ..images.samples import HELD_OUT_SHARE, SEED
 from .builder import FeatureSetBuilder
 from .column_roles import Names
-from .sources import open_tables
+from .open_tables import open_tables
 from .table import check_different
 
 

@@ -13,9 +13,9 @@ from ....core.printable import short, shown
 from ..images.labels import Labels, index_labels
 from ..images.samples import SPLITS, listed
 from ..images.spellings import spelt_alike
-from ..images.splitting import divide
+from ..splitting import divide
 from .column_roles import ColumnRoles
-from .row_splits import split_codes
+from .split_column import split_codes
 from .table import Array, Column
 
 

@@ -19,7 +19,7 @@ from .outliers import limits
 from .report import Inspection, SplitReport
 from .row_scan import Found, Scan, scan
 from .rules import judge
-from .splits import shared_ids, unanswered
+from .split_coverage import shared_ids, unanswered
 
 Array = np.ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ....core.coded_warnings import CodedWarning
 from .neighbours import Neighbours
 from .row_scan import Found
-from .splits import Unanswered
+from .split_coverage import Unanswered
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..row_checksums import rows_sha256
 from .neighbours import Neighbours
 from .outliers import TIMES
 from .report import Inspection, SplitReport
-from .splits import few_rows
+from .split_coverage import few_rows
 
 # Less than this share of a split moves its accuracy by less than chance does.
 SPOILT_SHARE = 0.01

@@ -13,7 +13,7 @@ from ...models.onnx_session import SessionErrors, open_session, short_reason
 BATCH = 2
 
 
-def open_foreign(path: Path, provider: str, threads: int) -> onnxruntime.InferenceSession:
+def open_external(path: Path, provider: str, threads: int) -> onnxruntime.InferenceSession:
     """Open a file, axes of no possible size made free.
 
     Raises:
@@ -40,7 +40,7 @@ def ask_shapes(model: ir.Model, batch: int | None, image: tuple[int, ...], where
     """
     count, images = batch or BATCH, only_input(model, where)
     pixels = np.zeros((count, *image), (images.dtype or ir.DataType.FLOAT).numpy())
-    session = open_foreign(Path(where), "cpu", 1)
+    session = open_external(Path(where), "cpu", 1)
     names = [str(value.name) for value in model.graph.outputs]
     try:
         found = session.run(names, {str(images.name): pixels})

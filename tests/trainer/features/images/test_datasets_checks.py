@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from foreign_folders import PNG, dataset, encoded, refused
+from datasets_folders import PNG, dataset, encoded, refused
 from PIL import Image
 
 from headsmith.core.errors import InputError

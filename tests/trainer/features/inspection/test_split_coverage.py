@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from headsmith.trainer.features.columns import Columns
-from headsmith.trainer.features.inspection.splits import shared_ids, unanswered
+from headsmith.trainer.features.inspection.split_coverage import shared_ids, unanswered
 
 
 def columns(ids, labels):

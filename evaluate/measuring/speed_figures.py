@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Model
 from ..options import EvaluationOptions
-from .measurement import Measurement
+from .held_out_pass import Measurement
 
 DECODED = 64
 

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from headsmith.core.counts import MOST_AT_ONCE, check_at_once, check_threads
+from headsmith.core.count_limits import MOST_AT_ONCE, check_at_once, check_threads
 from headsmith.core.cpus import default_threads
 from headsmith.core.errors import InputError
 

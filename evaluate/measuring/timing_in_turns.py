@@ -21,7 +21,7 @@ from ..zoo import Candidate, open_candidate
 from ..zoo.failure import failure
 from .machine_load import Watch
 from .memory import Growth
-from .speed import Latency, gpu_memory
+from .speed_figures import Latency, gpu_memory
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ROUNDS, LEAST = 5, 3

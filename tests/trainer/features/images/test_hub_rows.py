@@ -4,7 +4,7 @@ import warnings
 
 import datasets
 import pytest
-from foreign_folders import PNG, dataset, encoded
+from datasets_folders import PNG, dataset, encoded
 
 from headsmith.core.errors import InputError
 from headsmith.models.images import UnreadableImage

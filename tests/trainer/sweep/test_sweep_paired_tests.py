@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss, top_k_accuracy_score
 
 from headsmith.models.heads import Linear
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.sweep.scoring import adjusted, paired_tests, score
+from headsmith.trainer.sweep.paired_tests import adjusted, paired_tests, score
 from headsmith.trainer.sweep.sweep_record import PairedTest
 
 

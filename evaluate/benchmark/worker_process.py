@@ -20,7 +20,7 @@ from .budget import Promise
 from .options import BenchmarkOptions
 from .plan import Unit
 from .rows import TrainedRow
-from .work import Work
+from .work_sharing import Work
 
 _WAIT = 10
 

@@ -10,7 +10,7 @@ from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet
 from headsmith.trainer.features.images.samples import SPLITS
-from headsmith.trainer.features.images.splitting import divide
+from headsmith.trainer.features.splitting import divide
 
 
 def names(count):

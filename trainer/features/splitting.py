@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ....core.coded_warnings import CodedWarning
-from ....core.errors import InputError
-from .samples import SPLITS, listed
+from ...core.coded_warnings import CodedWarning
+from ...core.errors import InputError
+from .images.samples import SPLITS, listed
 from .stratified_split import stratified_split
 
 Array = np.ndarray[Any, Any]

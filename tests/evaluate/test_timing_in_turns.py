@@ -10,7 +10,7 @@ import pytest
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.measuring.machine_load import Watch, disturbance
 from headsmith.evaluate.measuring.memory import Growth
-from headsmith.evaluate.measuring.timing import ROUNDS, Effort, _in_turns
+from headsmith.evaluate.measuring.timing_in_turns import ROUNDS, Effort, _in_turns
 from headsmith.export import export_classifier
 
 

@@ -5,7 +5,7 @@ import re
 import tarfile
 
 import pytest
-from foreign_folders import PNG, refused
+from datasets_folders import PNG, refused
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import open_images

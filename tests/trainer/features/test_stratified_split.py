@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from headsmith.trainer.features.images.samples import SPLITS, Sample, carve
-from headsmith.trainer.features.images.splitting import divide
-from headsmith.trainer.features.images.stratified_split import stratified_split
+from headsmith.trainer.features.splitting import divide
+from headsmith.trainer.features.stratified_split import stratified_split
 
 # Of the splits that the version before drew, with a routine of its own for images and another one for rows.
 BEFORE = {
