@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from functools import cache
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -54,7 +55,12 @@ def _chosen(impl: str, device: str, dtype: torch.dtype, classes: int, m: int, me
     return "torch" if obstacle else "triton"
 
 
-_chosen_once = cache(_chosen)
+def _chosen_for(options: LossOptions, device: torch.device, dtype: torch.dtype, classes: int) -> str:
+    m = options.candidates(classes) if options.relaxed else 1
+    return _chosen(options.impl, device.type, dtype, classes, m, options.method)
+
+
+_chosen_once = cache(_chosen_for)
 
 
 def _obstacle(device: str, dtype: torch.dtype, classes: int, m: int, method: str) -> str:
@@ -80,10 +86,8 @@ def _obstacle(device: str, dtype: torch.dtype, classes: int, m: int, method: str
 
 def runs_kernels(logits: Tensor, options: LossOptions) -> bool:
     """Whether the kernels take these logits (B, C); a ValueError where they were asked for and cannot."""
-    classes = logits.shape[1]
-    m = options.candidates(classes) if options.relaxed else 1
-    chosen = _chosen if torch.compiler.is_compiling() else _chosen_once
-    return chosen(options.impl, logits.device.type, logits.dtype, classes, m, options.method) == "triton"
+    chosen = _chosen_for if torch.compiler.is_compiling() else _chosen_once
+    return chosen(options, logits.device, logits.dtype, logits.shape[1]) == "triton"
 
 
 def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
@@ -91,11 +95,21 @@ def reduced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tens
 
     Only the kernels smooth labels, and without class weights.
     """
-    labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
     if runs_kernels(logits, options):
-        from .kernels.fused_loss import fused_loss
+        if torch.compiler.is_compiling():
+            from .kernels.fused_loss import traced_loss
 
-        return fused_loss(logits, targets, options)
+            return traced_loss(logits, targets, options)
+        return _imported_once().eager_loss(logits, targets, options)  # type: ignore[no-any-return]
     losses = torch_losses(logits, targets, options)
+    labels, weight, classes = targets.labels, targets.weight, logits.shape[1]
     weights = row_weights(labels, weight, options.ignore_index, classes)
     return reduce_rows(losses if weight is None else losses * weights, weights, options.reduction)
+
+
+@cache
+def _imported_once() -> ModuleType:
+    """The kernels' module; an import statement would cost every step more than its checks do."""
+    from .kernels import fused_loss
+
+    return fused_loss

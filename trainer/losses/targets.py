@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-_FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_FLOATING = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class Targets(NamedTuple):

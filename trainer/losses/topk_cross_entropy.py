@@ -108,17 +108,16 @@ class TopKCrossEntropy(nn.Module):
     def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
         """Return the loss, a scalar or (B,)."""
         check_logits(logits)
-        if self.p_k.device != logits.device:
-            self.p_k = self.p_k.to(logits.device)
-        if self.weight is not None and self.weight.device != logits.device:
-            self.weight = self.weight.to(logits.device)
-        if self.class_counts is not None and self.class_counts.device != logits.device:
-            self.class_counts = self.class_counts.to(logits.device)
+        device = logits.device
+        held = self._buffers  # as attributes they would be searched for at every step
+        for name, tensor in held.items():
+            if tensor is not None and tensor.device != device:
+                held[name] = tensor.to(device)
+        weight, class_counts = held["weight"], held["class_counts"]
         if sample_p_k is None:
-            targets = Targets(labels, self.p_k, None, self.weight, self.class_counts)
+            targets = Targets(labels, held["p_k"], None, weight, class_counts)
         else:
-            p_k = as_sample_p_k(sample_p_k, logits.device)
-            targets = Targets(labels, None, p_k, self.weight, self.class_counts)
+            targets = Targets(labels, None, as_sample_p_k(sample_p_k, device), weight, class_counts)
         return weighted_loss(logits, targets, self.options)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

@@ -1,6 +1,7 @@
 """The kernels as an autograd function, and as operators of torch that `torch.compile` traces."""
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,16 +12,31 @@ from ..targets import Targets
 from . import run_kernels
 from .plan import logits_are_kept, numbers_kept
 
+_logits_are_kept_once = cache(logits_are_kept)
 
-def fused_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+
+class LossCall(NamedTuple):
+    """What a call is for, beside its logits, and whether it may be asked for a gradient."""
+
+    targets: Targets
+    options: LossOptions
+    graded: bool
+
+
+def eager_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
     """The weighted and reduced loss for one int64 label a row, () or (B,); targets that fit the logits."""
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()
+    result: Tensor = _EagerLoss.apply(logits, LossCall(targets, options, torch.is_grad_enabled()))
+    return result
+
+
+def traced_loss(logits: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+    """The same while `torch.compile` traces it."""
     logits = logits if logits.stride(1) == 1 else logits.contiguous()
-    if torch.compiler.is_compiling():
-        traced: Tensor = _TracedLoss.apply(
-            logits, *targets[:4], options.to_text(), logits_are_kept(options, logits.shape[1])
-        )
-        return traced
-    result: Tensor = _EagerLoss.apply(logits, targets, options, torch.is_grad_enabled())
+    result: Tensor = _TracedLoss.apply(
+        logits, *targets[:4], options.to_text(), logits_are_kept(options, logits.shape[1])
+    )
     return result
 
 
@@ -32,32 +48,33 @@ class _EagerLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, targets: Targets, options: LossOptions, graded: bool) -> Tensor:
-        again = options.inplace or logits_are_kept(options, logits.shape[1])
+    def forward(ctx: Any, logits: Tensor, call: LossCall) -> Tensor:
+        targets, options, graded = call
+        again = options.inplace or _logits_are_kept_once(options, logits.shape[1])
         zeroed = graded and not again and logits.requires_grad
         ctx.zeros = torch.empty_like(logits, memory_format=torch.contiguous_format) if zeroed else None
         result, saved = run_kernels.forward(logits, targets, options, ctx.zeros)
         ctx.shape, ctx.dtype, ctx.options = logits.shape, logits.dtype, options
-        ctx.save_for_backward(saved, *([logits] if again else []))
+        ctx.save_for_backward(*((saved, logits) if again else (saved,)))
         ctx.set_materialize_grads(False)
         return result
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> tuple[Tensor | None, ...]:
         if upstream is None:
-            return (None,) * 4
+            return None, None
         refuse_second_derivatives()
         saved, *logits = ctx.saved_tensors
         zeros, ctx.zeros = ctx.zeros, None
         if zeros is not None:
             run_kernels.scatter(zeros, upstream, saved, ctx.options)
-            return zeros, None, None, None
+            return zeros, None
         if ctx.options.inplace:
             output = logits[0].detach()
         else:
             output = torch.empty(ctx.shape, dtype=ctx.dtype, device=upstream.device)
         run_kernels.backward(output, upstream, saved, logits[0] if logits else None, ctx.options)
-        return output, None, None, None
+        return output, None
 
 
 class _TracedLoss(torch.autograd.Function):

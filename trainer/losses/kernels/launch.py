@@ -14,7 +14,8 @@ class Launch:
     Triton's own dispatch looks at every argument of a launch to find the binary. Here that happens at the first launch;
     later ones take its binary. So one `Launch` is for arguments of the same types and alignments, and for integers
     that are the same, but for `rows`, which the kernels do not specialise on. They specialise on few of the others, so
-    that one binary serves many a `Launch`.
+    that one binary serves many a `Launch`. The driver would ask for each tensor's address, and check it; later launches
+    hand it the addresses.
 
     Args:
         kernel: its arguments are tensors, `rows`, the numbers, and constants.
@@ -49,7 +50,7 @@ class Launch:
                 None,
                 None,
                 None,
-                *tensors,
+                *map(Tensor.data_ptr, tensors),
                 rows,
                 *self._arguments,
             )
