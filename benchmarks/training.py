@@ -57,7 +57,7 @@ def ours(
     cuda = configs[0].device == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    fitted = fit_heads(data, shape.classes, configs, memory=memory, score_test=False, processes=processes)
+    fitted = fit_heads(data, shape.classes, configs, memory=memory, processes=processes)
     peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else float("nan")
     first = fitted[0]
     epochs = len(first.history)
@@ -263,7 +263,7 @@ def _warm_up(
     rows = 6 * configs[0].batch_size
     few = {name: (features[:rows], labels[:rows]) for name, (features, labels) in data.items()}
     short = [_with(config, epochs=3, patience=3) for config in configs]
-    fit_heads(few, shape.classes, short, memory=memory, score_test=False, processes=processes)
+    fit_heads(few, shape.classes, short, memory=memory, processes=processes)
 
 
 def _with(config: TrainConfig, **changes: object) -> TrainConfig:

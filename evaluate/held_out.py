@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..core.errors import InputError
 from ..export.held_out import HeldOut, HeldOutFeatures, HeldOutImages
 from ..export.provenance import TrainedOn
+from ..export.runtime import Array
 from ..export.training_source import same_source
 from ..trainer.features.images.image_set import ImageSet, open_images
 from ..trainer.features.manifest import is_feature_set
@@ -92,7 +92,7 @@ def _groups(images: ImageSet, data: str, column: str) -> list[str]:
     name, found = load(data)
     tables = found if isinstance(found, Mapping) else {"train": found}
     splits = {sample.id.partition("/")[0] for sample in images.samples}
-    values: dict[str, Any] = {}
+    values: dict[str, Array] = {}
     for split, table in tables.items():
         plain_column(table.features, column, "--group-column", name)
         values[split] = np.asarray(table[column][:])

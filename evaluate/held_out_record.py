@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
 from ..core.files import read_json, write_json
+from ..core.json_values import JsonObject
 from ..core.records import HASHES, check_hashes, to_json, with_hashes
 from ..core.typed_json import structured
+from ..trainer.features.images.samples import ImageColumns
 
 ADVICE = "damaged, or of another version: evaluate again into another folder"
 
@@ -37,7 +38,7 @@ class HeldOutSource:
     part: bool | dict[str, str] = False
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> ImageColumns:
         """The columns of a `datasets` source, as `open_images` takes them."""
         return {"image_column": self.image_column, "label_column": self.label_column}
 
@@ -82,12 +83,12 @@ class HeldOutRecord:
         write_json(path, with_hashes(to_json(self)))
 
 
-def _is_older(values: dict[str, Any]) -> bool:
+def _is_older(values: JsonObject) -> bool:
     """Whether a file is of the version before, whose warnings were ``notes`` and whose fields had no hashes."""
     return isinstance(values.get("notes"), list)
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of any version as those of this one: warnings were ``notes`` without codes."""
     if not _is_older(values):
         return values

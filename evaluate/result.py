@@ -8,6 +8,7 @@ from huggingface_hub import repocard_data as hub
 
 from ..core.coded_warnings import CodedWarning, are_worthless, of_texts
 from ..core.files import read_json, write_json
+from ..core.json_values import JsonObject
 from ..core.records import HASHES, check_hashes, to_json, with_hashes
 from ..core.typed_json import structured
 from ..metrics.proportions import Share
@@ -188,7 +189,7 @@ class EvalResult:
         """The same for the five highest; ``None`` where there are fewer than five classes, or it was not asked for."""
         return self.summary.top.get(5)
 
-    def to_model_index(self) -> list[dict[str, Any]]:
+    def to_model_index(self) -> list[JsonObject]:
         """The ``model-index`` of a model card on the Hugging Face hub, as JSON values: every top-k accuracy in 0..1."""
         name = Path(self.setup.data).name
         found = [
@@ -205,11 +206,11 @@ class EvalResult:
             for k, share in self.summary.top.items()
             if share is not None
         ]
-        index: list[dict[str, Any]] = hub.eval_results_to_model_index(self.model, found)
+        index: list[JsonObject] = hub.eval_results_to_model_index(self.model, found)
         return index
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of any version as those of this one.
 
     Warnings were ``flags`` without codes, and one of the notes; recipes that drop transparency said no background.

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ..core.errors import InputError
 from ..trainer.features.images.picture_identity import picture_hash
+from ..trainer.features.images.samples import ImageColumns
 from .held_out import HeldOut, HeldOutFeatures, HeldOutImages
 from .metadata import Metadata
 from .provenance import TrainedOn, is_source
@@ -77,7 +78,7 @@ def held_out_features(data: "str | Path | FeatureSet", split: str = "test") -> H
     return found
 
 
-def same_source(data: str | Path, origin: TrainedOn, **columns: Any) -> "ImageSet | None":
+def same_source(data: str | Path, origin: TrainedOn, **columns: Unpack[ImageColumns]) -> "ImageSet | None":
     """The images at ``data`` where they are the source of the training: there, or with the same contents.
 
     Args:

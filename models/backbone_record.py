@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, Self, TypedDict
 
+from ..core.json_values import JsonObject
 from ..core.records import OPTIONAL
 from ..core.typed_json import structured
 from .preprocessing import Preprocessing, upgraded_recipe
@@ -14,7 +15,7 @@ class KnownBackbone(TypedDict):
     spec: str
     weights_sha256: str
     feature_dim: NotRequired[int]
-    preprocessing: NotRequired[dict[str, Any]]
+    preprocessing: NotRequired[JsonObject]
 
 
 @dataclass(frozen=True, kw_only=True)

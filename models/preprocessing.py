@@ -1,6 +1,7 @@
 """The recipe from a decoded image to what a backbone sees: resize and crop here, with PIL alone."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ from PIL import Image
 
 from ..core.errors import InputError
 from ..core.files import sha256_json
+from ..core.json_values import JsonObject
 from ..core.records import OPTIONAL, to_json
 from ..core.typed_json import structured
 from .images import MOST_PIXELS, UnreadableImage, flatten
@@ -126,13 +128,13 @@ class Preprocessing:
         """SHA-256 of the recipe: equal recipes have equal digests, whatever they came from."""
         return sha256_json(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The recipe as JSON values."""
-        values: dict[str, Any] = to_json(self)
+        values: JsonObject = to_json(self)
         return values
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], where: str = "preprocessing") -> Self:
+    def from_dict(cls, values: JsonObject, where: str = "preprocessing") -> Self:
         """Read what `to_dict` gave.
 
         Args:
@@ -146,7 +148,7 @@ class Preprocessing:
         return structured(upgraded_recipe(values), cls, where, advice=advice)
 
     @classmethod
-    def from_timm(cls, config: dict[str, Any]) -> Self:
+    def from_timm(cls, config: Mapping[str, Any]) -> Self:
         """The recipe of a timm data configuration (``timm.data.resolve_data_config``).
 
         Raises:

@@ -24,6 +24,7 @@ from ..models.heads import Linear
 from .config import TrainConfig
 from .features.importing.table import check_filled, to_numpy
 from .fitting import fit_heads
+from .fitting.fit import Split
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
 from .run_warnings import divergence, useless_loss
@@ -113,7 +114,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(fitted.history)
         return self
 
-    def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Any]:
+    def _rows(self, X: NDArray[Any], labels: NDArray[Any], random: np.random.RandomState) -> dict[str, Split]:
         share = to_builtin(self.validation_fraction)
         if not is_number(share) or not 0 < share < 1:
             raise InputError(f"validation_fraction: {share} found, expected a share above 0 and below 1")

@@ -10,6 +10,7 @@ from numbers import Integral
 from types import NoneType
 from typing import Any, Self, TypedDict
 
+from ..core.json_values import JsonObject
 from ..core.settings import MOST, Bound, setting
 from .loss_defaults import (
     CROSS_ENTROPY,
@@ -233,7 +234,7 @@ class LossOptions(LossSettings):
             return self.inverse_temperature
         return default_inverse_temperature(self.method, self.distribution, self.m if self.m is not None else m)
 
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> JsonObject:
         """What the record of a run holds: the options of the formula, not those of a call."""
         return {name: value for name, value in asdict(self).items() if name not in _OF_A_CALL}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.coded_warnings import CodedWarning, of_texts
 from ..core.files import write_json
+from ..core.json_values import JsonObject
 from ..core.records import check_hashes, read_values, to_json, with_hashes
 from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
@@ -138,12 +139,12 @@ def upgraded_initialization(value: Any) -> Any:
     )
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of an older record as this version writes them."""
     values = values | {"backbone": upgraded_backbone(values.get("backbone"))}
     if "initialization" in values:
         return values
-    new = {"loss": {}} | values
+    new: JsonObject = {"loss": {}} | values
     new["initialization"] = upgraded_initialization(new.pop("start", {"from": "zeros"}))
     new["warnings"] = of_texts(new.pop("doubts", []))
     if isinstance(results := new.get("results"), dict):

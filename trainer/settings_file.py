@@ -14,9 +14,11 @@ from ..core.yaml_file import read_yaml
 # What stands in a sweep file beside settings; the first in one that is a preset written out.
 PRESET_KEYS = ("source", "note", "settings", "losses", "rungs", "unit_features")
 SWEEP_KEYS = (*PRESET_KEYS, "preset", "grids", "final_seeds", "name")
+# Settings by name, or lists of values for them, before `TrainConfig` or a grid checks each.
+GivenSettings = dict[str, Any]
 
 
-def read_settings(path: str | Path, settings: type) -> dict[str, Any]:
+def read_settings(path: str | Path, settings: type) -> GivenSettings:
     """The settings that a YAML file spells out.
 
     Args:

@@ -18,13 +18,13 @@ from .criterion import resolve
 from .feature_scale import OWN_RATES, column_size, for_size
 from .features.feature_set import FeatureSet
 from .fitting import METRICS, fit_heads
-from .fitting.checkpoint import CHECKPOINT
+from .fitting.checkpoint import CHECKPOINT, CheckpointFolder
 from .initialization import initialized_head
 from .presets import load_preset
 from .run import Run
 from .run_record import RECORD
 from .run_writer import DivergedError, check_finite, write_run
-from .settings_file import read_from, read_settings
+from .settings_file import GivenSettings, read_from, read_settings
 from .tensorboard import epoch_log
 from .unused_settings import refuse_unused
 
@@ -92,12 +92,10 @@ def train(
             len(feature_set.class_names),
             [chosen],
             initialization,
-            folder=folder,
-            identity={"features": feature_set.fingerprint},
+            keep=CheckpointFolder(folder, {"features": feature_set.fingerprint}, overwrite),
             memory=None if gpu_memory is None else int(gpu_memory * 1e9),
             on_epoch=log,
             processes=processes,
-            overwrite=overwrite,
         )
         check_finite(fitted)
         write = partial(write_run, out, feature_set, fitted, folder / METRICS)
@@ -105,7 +103,7 @@ def train(
     return Run.load(out)
 
 
-def _published(preset: str | None, chosen: dict[str, Any], features: FeatureSet) -> dict[str, Any]:
+def _published(preset: str | None, chosen: GivenSettings, features: FeatureSet) -> GivenSettings:
     """What a preset says of the loss that was chosen, or of the default; its rates may be for features of a size."""
     if preset is None:
         return {}

@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
 
 from ..core.errors import InputError
 from .config import LOSS_SETTINGS, TrainConfig
 from .loss_defaults import METHOD_DEFAULTS, METHODS, options_read
+from .settings_file import GivenSettings
 
-_DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+_DEFAULTS: GivenSettings = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
 # What belongs to the formula of the loss; smoothing of labels belongs to every loss.
 _FORMULA = ("p_k", *(name for name in LOSS_SETTINGS if name != "label_smoothing"))
 _STEPS = ("momentum", "warmup", "schedule", "dropout", "noise", "balanced", "averaging", "batch_size")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,13 +80,13 @@ class Summary:
             if value is not None and not -_ROUNDING <= value <= most + _ROUNDING:
                 raise ValueError(f"{name}: found {value}, expected 0 to {most:g}")
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, float | None]:
         """The figures under flat names, shares in 0..1, each k with the ends of its interval.
 
         Where fewer classes could be answered than the classifier has logits, every name says so: ``top1_of_200`` is
         never taken for ``top1``.
         """
-        found: dict[str, Any] = {}
+        found: dict[str, float | None] = {}
         for k, share in self.top.items():
             value, low, high = (share.value, share.low, share.high) if share else (None, None, None)
             found |= {f"top{k}": value, f"top{k}_low": low, f"top{k}_high": high}

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -50,7 +50,22 @@ def class_differences(labels: Array, first: Array, second: Array, class_names: S
     return sorted(found, key=lambda one: (-abs(one.difference), -(one.only_first + one.only_second)))
 
 
-def packed(labels: Array, correct: Mapping[str, Array], class_names: Sequence[str]) -> dict[str, Any]:
+class PackedAnswers(TypedDict):
+    """Who had which row right, as JSON.
+
+    Attributes:
+        classes: The names of the classes with rows, with control characters made visible.
+        n: Their rows.
+        correct: For each classifier its rows in the order of classes, eight a byte, the first in the lowest bit, as
+            base64.
+    """
+
+    classes: list[str]
+    n: list[int]
+    correct: dict[str, str]
+
+
+def packed(labels: Array, correct: Mapping[str, Array], class_names: Sequence[str]) -> PackedAnswers:
     """What the page's script compares: a bit a row and classifier.
 
     Args:
@@ -59,9 +74,7 @@ def packed(labels: Array, correct: Mapping[str, Array], class_names: Sequence[st
         class_names: C names.
 
     Returns:
-        JSON values: ``classes``, the names of those with rows, with control characters made visible; ``n``, their rows;
-        and for each classifier in ``correct`` the rows in the order of classes, eight a byte, the first in the lowest
-        bit, as base64.
+        Them.
     """
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=len(class_names))

@@ -14,6 +14,7 @@ from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import to_json
 from ...core.spreadsheet_cells import text_of
+from ...export.runtime import Array
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
 from ..metrics import class_table, reliability, selective, summarize
@@ -105,7 +106,7 @@ class Results:
             )
         return found
 
-    def correct(self, k: int = 1) -> dict[str, Any]:
+    def correct(self, k: int = 1) -> dict[str, Array]:
         """For each classifier ``(N,)`` bool, whether the right class is among the k best; the best classifier first.
 
         Raises:

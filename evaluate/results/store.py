@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -17,7 +16,7 @@ from ..result import EvalResult, FailedModel
 from ..statistics import standings
 from .predictions import Predictions
 from .reading import DATA, LOCK, LOGITS, MODELS, PREDICTIONS, RESULT, TABLE, load_results
-from .table import COLUMNS, failed_row, read_table, result_row, write_table
+from .table import COLUMNS, Row, failed_row, read_table, result_row, write_table
 
 RANKING = ("rank", "tied", "p_holm")
 
@@ -123,22 +122,22 @@ class ResultsFolder:
         with self._lock:
             correct = load_results(self.path).correct()
             places = standings(correct) if correct else []
-            found = {
+            found: dict[str, Row] = {
                 place.name: {"rank": place.rank, "tied": place.tied, "p_holm": f"{place.p:.6g}"} for place in places
             }
-            rows: list[dict[str, Any]] = [
-                row | (found.get(row["model"], {}) if row.get("key") and not row.get("error") else {})
+            rows: list[Row] = [
+                {**row, **(found.get(row["model"], {}) if row.get("key") and not row.get("error") else {})}
                 for row in read_table(self.path / TABLE)
             ]
             write_table(self.path / TABLE, rows)
 
-    def _put(self, new: Sequence[dict[str, Any]]) -> None:
+    def _put(self, new: Sequence[Row]) -> None:
         """Add rows, or replace those of the same key, or of the same classifier where it had failed.
 
         Columns that this version does not know stay as they are.
         """
         with self._lock:
-            rows: list[dict[str, Any]] = list(read_table(self.path / TABLE))
+            rows: list[Row] = [{**row} for row in read_table(self.path / TABLE)]
             for row in new:
                 rows = _with(rows, row)
             write_table(self.path / TABLE, rows)
@@ -157,7 +156,7 @@ def _is_other(path: Path) -> bool:
     return not path.name.startswith(".") and path.name not in (TABLE, MODELS)
 
 
-def _with(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:
+def _with(rows: list[Row], row: Row) -> list[Row]:
     """The rows with one more, or with one in the place of what it replaces."""
     same = [
         index

@@ -38,7 +38,8 @@ COLUMNS = (
     *("versions", "created", "source", "key", "error"),
 )
 OLD = {"flags": "warnings"}  # columns that older versions called otherwise
-Row = dict[str, Any]
+Cell = int | float | str | None
+Row = dict[str, Cell]
 
 
 def result_row(result: EvalResult) -> Row:
@@ -47,8 +48,9 @@ def result_row(result: EvalResult) -> Row:
     ``rank``, ``tied`` and ``p_holm`` depend on the other rows and are not here.
     """
     setup, speed = result.setup, result.speed
-    row: Row = {"model": result.model} | _percent(result.summary)
-    row |= {f"{name}_err": None if row.get(name) is None else round(100 - row[name], 4) for name in ("top1", "top5")}
+    percent = _percent(result.summary)
+    row: Row = {"model": result.model, **percent}
+    row |= {f"{name}_err": _rounded(_left(percent.get(name)), 4) for name in ("top1", "top5")}
     row |= {
         "img_size": setup.image_size,
         "param_count": None if setup.parameters is None else round(setup.parameters / 1e6, 2),
@@ -136,7 +138,11 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
-def _percent(summary: Summary) -> Row:
+def _left(percent: float | None) -> float | None:
+    return None if percent is None else 100 - percent
+
+
+def _percent(summary: Summary) -> dict[str, float | None]:
     return {
         name: _share(value) if name.startswith(("top", "mean_recall")) else _rounded(value, 6)
         for name, value in summary.columns().items()

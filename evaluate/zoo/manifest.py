@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import models
 from ...core.errors import InputError
+from ...core.json_values import JsonObject
 from ...core.printable import printable, shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
@@ -53,7 +54,7 @@ class ZooEntry:
     id: str
     source: str
     sha256: str | None = None
-    preprocessing: dict[str, Any] | str | None = None
+    preprocessing: JsonObject | str | None = None
     labels: list[str] | str | None = None
     background: int | None = None
     output: str | None = None

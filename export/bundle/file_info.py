@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import parse_json, sha256_file
+from ...core.json_values import JsonObject
 from ..runtime import open_model
 from .bundle import Bundle
 from .manifest import MANIFEST
@@ -31,7 +32,7 @@ class FileInfo:
     path: str
     bytes: int
     sha256: str
-    metadata: dict[str, Any]
+    metadata: JsonObject
     graph: "GraphInfo | None"
 
 
@@ -63,7 +64,7 @@ def file_info(path: str | Path) -> FileInfo:
     )
 
 
-def _decoded(strings: dict[str, str]) -> dict[str, Any]:
+def _decoded(strings: dict[str, str]) -> JsonObject:
     return {key: _parsed(text) for key, text in strings.items()}
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
 
 from ...core.coded_warnings import CodedWarning
 from ...core.errors import InputError
 from ...core.files import read_json
+from ...core.json_values import JsonObject
 from ...core.records import OPTIONAL
 from ...core.typed_json import structured
 from ...metrics.paired import PairedCounts
@@ -262,9 +262,9 @@ def read_manifest(path: Path) -> Manifest:
     return structured(_upgraded(values), Manifest, str(path), advice=AGAIN)
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of an older manifest as this version writes them, without what follows from others."""
-    new = {"precision": None, "calibration": None} | values
+    new: JsonObject = {"precision": None, "calibration": None} | values
     for name, upgraded in (("preprocessing", upgraded_recipe), ("backbone", upgraded_backbone)):
         if name in new:
             new[name] = upgraded(new[name])

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ...core.coded_warnings import CodedWarning
 from ...core.environment import versions
 from ...core.files import sha256_file, write_json
+from ...core.json_values import JsonObject
 from ...core.records import field_hashes, to_json
 from ...trainer.run import Run
 from ..held_out import HeldOut
@@ -122,7 +122,7 @@ def write_parity(path: Path, evidence: Evidence, manifest: Manifest) -> None:
     And a hash of each field of the manifest, which no other file vouches for.
     """
     gate, compared = evidence.gate, {**evidence.proofs, **evidence.replaced}
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "held_out": _inputs(evidence.held_out, unreadable=True),
         "cached_features_relative_difference": evidence.cached,
         "files": {

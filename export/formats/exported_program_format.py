@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch.export.passes import move_to_device_pass
@@ -21,6 +20,7 @@ from torch.export.pt2_archive._package import load_pt2
 
 from ...core.archive import Archive, checked_archive
 from ...core.errors import DamagedFileError
+from ...core.json_values import JsonObject
 from ...core.printable import printable
 from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, Graph
@@ -102,7 +102,7 @@ def checked_program(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def _check_sizes(archive: Archive, name: str, config: dict[str, Any]) -> None:
+def _check_sizes(archive: Archive, name: str, config: JsonObject) -> None:
     """No tensor may be larger than the bytes that the file has for it: torch would make one of an empty member."""
     for entry in config.values():
         member = archive.members[f"{name.rpartition('/')[0]}/{entry['path_name']}"]

@@ -13,6 +13,7 @@ from torch import nn
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, write_json
+from ...core.json_values import JsonObject
 from ...core.safetensors_bytes import in_order
 from ...models.heads import Linear
 from ...models.preprocessing_layers import Normalize
@@ -99,11 +100,11 @@ def _make_identity(norm: nn.BatchNorm1d) -> None:
         norm.bias.zero_()
 
 
-def _labels(metadata: Metadata) -> dict[str, Any]:
+def _labels(metadata: Metadata) -> JsonObject:
     return {"label_names": list(metadata.labels), "label_descriptions": describe(metadata.labels)}
 
 
-def _preprocessing(metadata: Metadata) -> dict[str, Any]:
+def _preprocessing(metadata: Metadata) -> JsonObject:
     recipe = metadata.recipe
     return {
         "input_size": (3, *recipe.crop_size),

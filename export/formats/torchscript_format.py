@@ -12,7 +12,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import torch
@@ -70,11 +70,11 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
     try:
         check_members(archive)
         debug = [name for name in archive.members if DEBUG.fullmatch(name)]
-        extra: dict[str, Any] = dict.fromkeys(KEYS, "")
+        extra: dict[str, str | bytes] = dict.fromkeys(KEYS, "")
         with archive.rebuilt(without=debug) as copy, quiet_torchscript():
             module: torch.jit.ScriptModule = torch.jit.load(str(copy), map_location=device, _extra_files=extra)
         check_graph(module)
-        return module, {key: bytes.decode(value) for key, value in extra.items() if value}
+        return module, {key: value.decode() for key, value in extra.items() if isinstance(value, bytes)}
     except UnsafeScriptError as error:
         raise DamagedFileError(
             f"{path}: holds {printable(str(error))[:80]}, which no module of `headsmith export` does and which could "

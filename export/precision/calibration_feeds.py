@@ -1,7 +1,6 @@
 """What onnxruntime's tools read inputs from."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from onnxruntime.quantization import CalibrationDataReader
 
@@ -19,6 +18,6 @@ class Feeds(CalibrationDataReader):  # type: ignore[misc]
     def __init__(self, name: str, batches: Iterable[Array]) -> None:
         self._feeds = ({name: batch} for batch in batches)
 
-    def get_next(self) -> dict[str, Any] | None:
+    def get_next(self) -> dict[str, Array] | None:
         """The next feed, ``None`` at the end."""
         return next(self._feeds, None)

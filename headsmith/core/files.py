@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import InputError
 from .full_disk import is_full_disk
+from .json_values import JsonObject
 from .temporary_files import temporary, tidy
 
 _KINDS = (
@@ -237,7 +238,7 @@ def write_json(path: str | Path, value: Any) -> None:
         made.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def read_json(path: str | Path) -> dict[str, Any]:
+def read_json(path: str | Path) -> JsonObject:
     """Read a JSON object.
 
     Raises:
@@ -271,7 +272,7 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("values lie too deep in each other") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -12,6 +12,7 @@ import numpy as np
 
 from .errors import DamagedFileError, InputError
 from .files import read_json, write_json
+from .json_values import JsonObject
 from .typed_json import structured
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def write_record(path: Path, value: Any) -> None:
     write_json(path, to_json(value))
 
 
-def read_values(path: Path, *, format: str, version: int, advice: str) -> dict[str, Any]:
+def read_values(path: Path, *, format: str, version: int, advice: str) -> JsonObject:
     """Read a JSON object that says its format and the format's version, as values that its reader may upgrade.
 
     Args:
@@ -69,7 +70,7 @@ def read_values(path: Path, *, format: str, version: int, advice: str) -> dict[s
     return values
 
 
-def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, advice: str) -> dict[str, Any]:
+def read_versioned(path: Path, kind: type[Any], *, format: str, version: int, advice: str) -> JsonObject:
     """Values of `read_values`, of which those that a typed dictionary names are of its kinds.
 
     Raises:
@@ -120,7 +121,7 @@ def changed_fields(record: Mapping[str, Any], hashes: Mapping[str, Any], *, with
     return sorted(key for key in found.keys() | hashes.keys() if found.get(key) != hashes.get(key))
 
 
-def with_hashes(record: Mapping[str, Any]) -> dict[str, Any]:
+def with_hashes(record: Mapping[str, Any]) -> JsonObject:
     """A record with the hashes of its fields in one more field."""
     fields = {key: value for key, value in record.items() if key != HASHES}
     return {**fields, HASHES: field_hashes(fields, without=())}

@@ -1,12 +1,13 @@
 """What every head has in common, and the bank axis."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from ...core.errors import InputError
+from ...core.json_values import JsonObject
 
 
 class Head(nn.Module, ABC):
@@ -30,7 +31,7 @@ class Head(nn.Module, ABC):
         self.bank = bank
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """The keywords, as JSON values, that build this kind of head again."""
         return {}
 

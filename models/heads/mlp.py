@@ -1,11 +1,10 @@
 """The head with one hidden layer."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from ...core.errors import InputError
+from ...core.json_values import JsonObject
 from .affine import affine
 from .head import Head, seeded_normal
 
@@ -42,7 +41,7 @@ class MLP(Head):
         self.reset()
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """``hidden``."""
         return {"hidden": self.hidden}
 

@@ -1,11 +1,10 @@
 """A linear head on normalised features."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from ...core.errors import InputError
+from ...core.json_values import JsonObject
 from .affine import affine
 from .head import Head
 from .linear import Linear
@@ -63,7 +62,7 @@ class NormLinear(Head):
             nn.init.ones_(self.scale)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """``norm`` and, where it is not the default, ``elementwise``."""
         return {"norm": self.norm} | ({} if self.elementwise or self.norm != "layer" else {"elementwise": False})
 

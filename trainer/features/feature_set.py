@@ -103,9 +103,9 @@ class FeatureSet:
         """
         from .importing.arrays import builder_of
 
-        options: dict[str, Any] = {"dtype": dtype, "held_out_share": held_out_share, "seed": seed}
         columns = {"features": features, "labels": labels, "ids": ids, "groups": groups}
-        builder = builder_of(columns, None if class_names is None else list(class_names), **options)
+        names = None if class_names is None else list(class_names)
+        builder = builder_of(columns, names, dtype=dtype, held_out_share=held_out_share, seed=seed)
         if out is None:
             return cls(Path("(in memory)"), *builder.keep())
         builder.write(Path(out), overwrite=overwrite)

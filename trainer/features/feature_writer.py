@@ -112,7 +112,7 @@ def _columns(class_names: list[str], width: int, dtype: str, further: list[str])
 def _side_files(folder: Path, features: datasets.Features, mark: str) -> Path:
     """Let `datasets` write what it needs beside the rows, for one row; returns the file for all of them."""
     kind = features["features"]
-    row: dict[str, Any] = {name: "" if name in ("id", "picture") else 0 for name in features}
+    row: dict[str, int | str | Array] = {name: "" if name in ("id", "picture") else 0 for name in features}
     row["features"] = np.zeros(kind.length, kind.feature.dtype)
     table = pa.Table.from_pylist([row], schema=features.arrow_schema)
     were_on = not datasets.are_progress_bars_disabled()

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.coded_warnings import CodedWarning, of_texts
 from ...core.errors import InputError
 from ...core.files import regular_file, sha256_json
+from ...core.json_values import JsonObject
 from ...core.records import OPTIONAL, read_values
 from ...core.typed_json import structured
 from ...models.backbone_record import BackboneRecord, upgraded_backbone
@@ -159,9 +160,10 @@ def read_manifest(path: Path) -> FeatureSetManifest:
     return structured(_upgraded(values), FeatureSetManifest, str(file), advice=_AGAIN)
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of any version as this one writes them: warnings were sentences, and of equal rows stood elsewhere."""
-    new, warnings = {"warnings": []} | values, list[Any]()
+    new: JsonObject = {"warnings": []} | values
+    warnings = list[Any]()
     if "backbone" in values:
         new["backbone"] = upgraded_backbone(values["backbone"])
     if isinstance(imported := values.get("imported"), dict):

@@ -3,14 +3,25 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TypedDict
 
+from ...core.json_values import JsonObject
 from ...core.typed_json import structured
 from ..scores import EpochScores, SplitScores
 
-_PLAIN = ("diverged", "active", "moved", "lowest")
 # A validation loss is lower than another if it is by more than a thousandth.
 _LESS = 1 - 1e-3
+
+
+class SelectionState(TypedDict):
+    """A `Selection` in a checkpoint: its attributes, an epoch as its fields."""
+
+    histories: list[list[JsonObject]]
+    best: list[JsonObject | None]
+    diverged: list[bool]
+    active: list[bool]
+    moved: list[int]
+    lowest: list[float]
 
 
 class Selection:
@@ -63,15 +74,18 @@ class Selection:
             self.lowest[head] = val.loss
         return before is None or val.score > before.score or (fell and before.top1 < 1)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SelectionState:
         """All of it, as plain values."""
-        epochs = {
+        return {
             "histories": [[asdict(epoch) for epoch in history] for history in self.histories],
-            "best": [best and asdict(best) for best in self.best],
+            "best": [None if best is None else asdict(best) for best in self.best],
+            "diverged": self.diverged,
+            "active": self.active,
+            "moved": self.moved,
+            "lowest": self.lowest,
         }
-        return epochs | {name: getattr(self, name) for name in _PLAIN}
 
-    def restore(self, state: dict[str, Any], where: str, advice: str) -> None:
+    def restore(self, state: SelectionState, where: str, advice: str) -> None:
         """Go on from what `state` gave.
 
         Args:
@@ -85,8 +99,8 @@ class Selection:
         best = [epoch or None for epoch in state["best"]]  # an empty object in older files
         self.histories = structured(state["histories"], list[list[EpochScores]], where, advice=advice)
         self.best = structured(best, list[EpochScores | None], where, advice=advice)
-        for name in _PLAIN:
-            setattr(self, name, state[name])
+        self.diverged, self.active = state["diverged"], state["active"]
+        self.moved, self.lowest = state["moved"], state["lowest"]
 
     def status(self) -> str:
         """How it goes, in a few words: the last epoch of a single head, the best so far of many."""

@@ -1,18 +1,21 @@
 """An unfinished fit, as one file that is there whole or not at all."""
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import torch
+from torch import Tensor
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import new_file
+from ...core.json_values import JsonObject
 from ...core.torch_file import PicklesError, load_tensors
 from ...core.typed_json import structured
 from ..run_record import InitializationRecord, upgraded_initialization
+from .best_epochs import SelectionState
 
 CHECKPOINT = "checkpoint.pt"
 # A checkpoint may cost one part in this many of the time since the last one.
@@ -20,20 +23,52 @@ _SHARE = 20
 AGAIN = "pass `overwrite` to start anew"
 
 
+@dataclass(frozen=True)
+class CheckpointFolder:
+    """Where an unfinished fit is kept.
+
+    Attributes:
+        folder: The folder.
+        identity: Fingerprints that a checkpoint must share besides the settings.
+        overwrite: Whether one that is damaged or of another fit counts for nothing.
+    """
+
+    folder: Path
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    overwrite: bool = False
+
+
+class FitState(TypedDict):
+    """An unfinished fit.
+
+    Attributes:
+        epochs: What `Epochs.save` gave: tensors and plain values.
+        best_state: The parameters of each head's best epoch, by name.
+        selection: Which epochs those are.
+        done: Epochs that ended.
+        seconds: What they took.
+    """
+
+    epochs: Mapping[str, Any]
+    best_state: dict[str, Tensor]
+    selection: SelectionState
+    done: int
+    seconds: float
+
+
 class Checkpoint:
     """Where an unfinished fit is kept.
 
     Args:
-        path: The file.
+        keep: Its folder.
         identity: What must be equal for a fit to go on: settings and fingerprints, as JSON values.
-        overwrite: Whether one that is damaged or of another fit counts for nothing.
     """
 
-    def __init__(self, path: Path, identity: dict[str, Any], overwrite: bool = False) -> None:
-        self.path, self.identity, self.overwrite = path, identity, overwrite
+    def __init__(self, keep: CheckpointFolder, identity: JsonObject) -> None:
+        self.path, self.identity, self.overwrite = keep.folder / CHECKPOINT, identity, keep.overwrite
         self._cost, self._saved = 0.0, time.perf_counter()
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self) -> FitState | None:
         """What was saved last, on the CPU, or None.
 
         Raises:
@@ -48,7 +83,7 @@ class Checkpoint:
                 return None
             raise
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> FitState:
         try:
             found = load_tensors(self.path, AGAIN)
             identity, state = dict(found["identity"]), dict(found["state"])
@@ -69,9 +104,9 @@ class Checkpoint:
                 f"{self.path.parent}: an unfinished run with other settings ({values}); finish it with those, choose "
                 "another `out`, or pass `overwrite` to start anew"
             )
-        return state
+        return cast(FitState, state)
 
-    def save(self, state: Callable[[], dict[str, Any]]) -> None:
+    def save(self, state: Callable[[], FitState]) -> None:
         """Save, unless the last one is so recent that saving would take more than a twentieth of the time."""
         start = time.perf_counter()
         if start - self._saved < _SHARE * self._cost:
@@ -85,7 +120,7 @@ class Checkpoint:
         self._cost = self._saved - start
 
 
-def _initialization(began: Any, path: Path) -> dict[str, Any]:
+def _initialization(began: Any, path: Path) -> JsonObject:
     return asdict(structured(upgraded_initialization(began), InitializationRecord, str(path), advice=AGAIN))
 
 

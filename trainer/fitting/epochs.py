@@ -1,6 +1,6 @@
 """An epoch: by steps over windows of shuffled rows, or as iterations of LBFGS over all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,10 +45,10 @@ class Epochs(Protocol):
     def state(self) -> dict[str, Tensor]:
         """The parameters to score and keep, by name."""
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> Mapping[str, Any]:
         """All that the next epoch needs, as tensors and plain values."""
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `save` gave."""
 
     def release(self) -> None:
@@ -154,7 +154,7 @@ class StepEpochs:
         weight = 1 - self.config.averaging**self.steps.taken
         return dict(zip(self._names, (average / weight for average in self.steps.averages), strict=True))
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> Mapping[str, Any]:
         """See `Epochs.save`."""
         return {
             "parameters": self.optimizer.parameters,
@@ -167,7 +167,7 @@ class StepEpochs:
         """See `Epochs.release`: NCCL waits for ever for captured graphs with its sums in them."""
         self.steps.release()
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """See `Epochs.restore`."""
         own, found = self.save(), state
         pairs = [*zip(own["parameters"], found["parameters"], strict=True)]

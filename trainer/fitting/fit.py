@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import torch
 from torch import Tensor
 
 from ...core.distributed import Processes
 from ...core.errors import InputError
+from ...core.json_values import JsonObject
 from ...core.progress import progress
 from ...core.records import to_json
 from ...models.heads import Head
@@ -23,7 +24,7 @@ from ..criterion import resolve, selection_weights
 from ..initialization import Initialization, initialized_head
 from ..scores import EpochScores, SplitScores
 from .best_epochs import Selection
-from .checkpoint import AGAIN, CHECKPOINT, Checkpoint
+from .checkpoint import AGAIN, Checkpoint, CheckpointFolder, FitState
 from .device_rows import DeviceRows, place
 from .epochs import Epochs, epochs_for
 from .fit_record import FitRecord
@@ -57,13 +58,10 @@ def fit_heads(
     configs: Sequence[TrainConfig],
     start: Initialization | None = None,
     *,
-    folder: Path | None = None,
-    identity: Mapping[str, Any] | None = None,
+    keep: CheckpointFolder | None = None,
     memory: int | None = None,
-    score_test: bool = True,
     on_epoch: Callable[[list[EpochScores]], None] | None = None,
     processes: Processes | None = None,
-    overwrite: bool = False,
 ) -> list[Fitted]:
     """Fit heads to features, all in one pass over them.
 
@@ -71,19 +69,16 @@ def fit_heads(
     `TrainConfig.select`), the lower validation loss deciding between equals. Without that split it keeps the last one.
 
     Args:
-        rows: ``train`` and, where they are there, ``val`` and ``test``: features ``(N, D)``, float16 or float32, and
-            labels ``(N,)``, int64 in 0..C-1, on the CPU.
+        rows: ``train`` and, where they are there, ``val`` and ``test``, which is scored once, at the end: features
+            ``(N, D)``, float16 or float32, and labels ``(N,)``, int64 in 0..C-1, on the CPU.
         num_classes: C.
         configs: The settings of every head; they may differ in `PER_HEAD` only. ``lbfgs`` fits a single head.
         start: What every head starts from; by default what the settings say, if that needs no names of classes.
-        folder: Where ``metrics.jsonl`` and the checkpoint of an unfinished fit go; a fit of the same settings goes on
+        keep: Where ``metrics.jsonl`` and the checkpoint of an unfinished fit go; a fit of the same settings goes on
             from there.
-        identity: Fingerprints that a checkpoint must share besides the settings.
         memory: Bytes that training features may take on a CUDA device; more are streamed. None is what is free.
-        score_test: Whether the test split is scored, once, at the end.
         on_epoch: Called with the scores of an epoch, one for each head that still improves.
         processes: Those that share the work, if they have joined already.
-        overwrite: Begin anew where the checkpoint is damaged or of another fit.
 
     Returns:
         One fitted head for each of ``configs``.
@@ -102,11 +97,10 @@ def fit_heads(
     ordered = [configs[place] for place in places]
     joined = Processes.joined(configs[0].device) if processes is None else processes
     fit = Fit(rows, num_classes, ordered, start, joined, memory, on_epoch)
-    same = _identity(configs, identity, start)
-    checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, same, overwrite)
+    checkpoint = None if keep is None else Checkpoint(keep, _identity(configs, keep, start))
     try:
-        fit.run(checkpoint, None if folder is None or joined.rank else folder / METRICS)
-        found = fit.fitted(score_test)
+        fit.run(checkpoint, None if keep is None or joined.rank else keep.folder / METRICS)
+        found = fit.fitted()
     finally:
         fit.epochs.release()
     return [found[places.index(place)] for place in range(len(configs))]
@@ -123,14 +117,12 @@ def _check_shared(configs: Sequence[TrainConfig]) -> None:
             )
 
 
-def _identity(
-    configs: Sequence[TrainConfig], identity: Mapping[str, Any] | None, start: Initialization
-) -> dict[str, Any]:
+def _identity(configs: Sequence[TrainConfig], keep: CheckpointFolder, start: Initialization) -> JsonObject:
     settings = [dataclasses.asdict(config) for config in configs]
     named = {name: [entry[name] for entry in settings] for name in settings[0]}
     return (
         {name: values[0] if len(values) == 1 else values for name, values in named.items()}
-        | dict(identity or {})
+        | dict(keep.identity)
         | {"initialization": asdict(start.record)}
     )
 
@@ -185,10 +177,10 @@ class Fit:
                     checkpoint.save(self._state)
         self.seconds = before + time.perf_counter() - start
 
-    def fitted(self, score_test: bool) -> list[Fitted]:
-        """The heads of their best epochs, scored on validation and, if asked, on the test split, in float32."""
+    def fitted(self) -> list[Fitted]:
+        """The heads of their best epochs, scored on validation and on the test split, in float32."""
         val = self._final("val")
-        test = self._final("test" if score_test else "")
+        test = self._final("test")
         return [
             Fitted(
                 config=config,
@@ -279,7 +271,7 @@ class Fit:
         single.load_state_dict(state, strict=False)
         return single.cpu().eval()
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> FitState:
         return {
             "epochs": self.epochs.save(),
             "best_state": self.best_state,

@@ -1,6 +1,6 @@
 """LBFGS over the whole training split at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -53,11 +53,11 @@ class Lbfgs:
         """See `Epochs.state`."""
         return {name: parameter.detach() for name, parameter in self.bank.head.named_parameters()}
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> Mapping[str, Any]:
         """See `Epochs.save`."""
         return {"parameters": self.state(), "optimizer": self.optimizer.state_dict()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """See `Epochs.restore`."""
         for name, parameter in self.state().items():
             parameter.copy_(state["parameters"][name])

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ...core.errors import InputError, near
 from ...core.printable import shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
+from ..settings_file import GivenSettings
 
 _FOLDER = Path(__file__).parent
 
@@ -32,14 +32,14 @@ class Preset:
     name: str
     source: str
     note: str
-    settings: dict[str, Any]
-    losses: dict[str, dict[str, Any]]
-    grids: list[dict[str, Any]]
+    settings: GivenSettings
+    losses: dict[str, GivenSettings]
+    grids: list[GivenSettings]
     rungs: list[int] = field(default_factory=list)
     final_seeds: list[int] = field(default_factory=list)
     unit_features: bool = False
 
-    def settings_of(self, loss: str) -> dict[str, Any]:
+    def settings_of(self, loss: str) -> GivenSettings:
         """The settings of one loss, by the fields of `TrainConfig`.
 
         Raises:
@@ -50,11 +50,11 @@ class Preset:
                 f"--loss: {shown(loss)} found, but preset {self.name} has no settings for it, expected one of "
                 f"{', '.join(self.losses)}{near(str(loss), self.losses)}"
             )
-        values = {"loss": loss} | self.settings | self.losses[loss]
+        values: GivenSettings = {"loss": loss} | self.settings | self.losses[loss]
         return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
-def preset(name: str, loss: str) -> dict[str, Any]:
+def preset(name: str, loss: str) -> GivenSettings:
     """The settings of a preset for one loss, as keywords of `headsmith.train`.
 
     ``train(features, out=..., **(preset("paper/imagenet1k", "bitonic") | {"m": 32}))`` trains with them, but for m.

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import sha256_json
+from ...core.json_values import JsonObject
 from ...core.printable import printable, shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
@@ -18,7 +19,7 @@ from ..config import TrainConfig
 from ..feature_scale import OWN_RATES
 from ..loss_defaults import METHODS
 from ..presets import Preset, load_preset
-from ..settings_file import PRESET_KEYS, no_setting, read_from
+from ..settings_file import PRESET_KEYS, GivenSettings, no_setting, read_from
 from ..unused_settings import without_unused
 from .grid_values import HINTS, MOST_HEADS, values_of
 
@@ -125,7 +126,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
     return SweepPlan(list(dict.fromkeys(trials)), final_seeds, chosen, where, rungs, unit_features)
 
 
-def _written_out(given: dict[str, Any], preset: str | None, where: str) -> Preset | None:
+def _written_out(given: GivenSettings, preset: str | None, where: str) -> Preset | None:
     """The preset that a file spells out, whose keys are taken from it; nothing where it does not."""
     found = [key for key in PRESET_KEYS if key in given]
     if not found:
@@ -150,7 +151,7 @@ def _read(path: str | Path) -> Mapping[str, Any]:
     return values
 
 
-def _grids(given: dict[str, Any], where: str) -> list[dict[str, Any]]:
+def _grids(given: GivenSettings, where: str) -> list[GivenSettings]:
     """The grids of a file, what is common to them filled in; their own settings win."""
     _check_keys(given, ("preset", "grids", "final_seeds"), where)
     grids = given.pop("grids", [{}])
@@ -173,7 +174,7 @@ def _check_keys(given: Mapping[str, Any], further: tuple[str, ...], where: str) 
             raise InputError(f"{where}: {no_setting(key, known)}")
 
 
-def _check_size(grids: list[dict[str, Any]], where: str) -> None:
+def _check_size(grids: list[GivenSettings], where: str) -> None:
     """Raise an `InputError` for more heads than a sweep trains, before any is made."""
     heads = 0
     for grid in grids:
@@ -182,7 +183,7 @@ def _check_size(grids: list[dict[str, Any]], where: str) -> None:
         raise InputError(f"{where}: asks for {heads:,} heads, expected at most {MOST_HEADS:,}; try fewer values")
 
 
-def _check_names(grids: list[dict[str, Any]], where: str) -> None:
+def _check_names(grids: list[GivenSettings], where: str) -> None:
     """Raise an `InputError` for a name that hides a loss: plain cross-entropy would be no group of its own."""
     trained: dict[str, set[str]] = {}
     for grid in grids:
@@ -205,7 +206,7 @@ def _and(losses: set[str]) -> str:
     return " and ".join(sorted(losses))
 
 
-def _trials(grid: dict[str, Any], preset: Preset | None, where: str) -> list[Trial]:
+def _trials(grid: GivenSettings, preset: Preset | None, where: str) -> list[Trial]:
     name = grid.pop("name", None)
     axes = {key: values_of(key, value, where) for key, value in grid.items()}
     _seeds("seed", grid.get("seed"), where)
@@ -228,7 +229,7 @@ def _seeds(name: str, given: Any, where: str) -> list[int]:
     return seeds
 
 
-def _trial(name: str | None, settings: dict[str, Any], preset: Preset | None, where: str) -> Trial:
+def _trial(name: str | None, settings: GivenSettings, preset: Preset | None, where: str) -> Trial:
     loss = settings.get("loss", TrainConfig.loss)
     with read_from(where, ("loss",)):
         base = preset.settings_of(loss) if preset is not None else {}
@@ -271,7 +272,7 @@ def check_criterion(trials: Sequence[Trial], where: str) -> None:
         )
 
 
-def spelt_out(config: TrainConfig) -> dict[str, Any]:
+def spelt_out(config: TrainConfig) -> JsonObject:
     """Settings as JSON values, in the order of the fields."""
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(config).items()

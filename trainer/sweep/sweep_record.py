@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ...core.coded_warnings import CodedWarning
 from ...core.files import write_json
+from ...core.json_values import JsonObject
 from ...core.records import HASHES, check_hashes, read_values, to_json, with_hashes
 from ...core.typed_json import structured
 from ...metrics.paired import PairedCounts
@@ -172,10 +173,10 @@ def cells(row: Any) -> dict[str, Cell]:
     return found
 
 
-def sweep_values(record: SweepRecord) -> dict[str, Any]:
+def sweep_values(record: SweepRecord) -> JsonObject:
     """What ``sweep.json`` holds: its rows are those of ``summary.csv``, and hashes of the fields."""
     rows = {"groups": record.groups, "settings": record.settings}
-    values: dict[str, Any] = to_json(record)
+    values: JsonObject = to_json(record)
     return with_hashes(values | {name: [cells(row) for row in one] for name, one in rows.items()})
 
 
@@ -201,7 +202,7 @@ def read_sweep_record(path: Path) -> SweepRecord:
     return found
 
 
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
+def _nested(values: JsonObject) -> JsonObject:
     """The values with the settings of each row apart."""
 
     def nested(row: Any) -> Any:
@@ -214,7 +215,7 @@ def _nested(values: dict[str, Any]) -> dict[str, Any]:
     return values | {name: [nested(row) for row in one] for name, one in rows.items()}
 
 
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(values: JsonObject) -> JsonObject:
     """The values of an older record, in which a group was a contender, as this version writes them."""
     if "contenders" not in values:
         return values

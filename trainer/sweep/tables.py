@@ -100,7 +100,7 @@ def _setting_row(setting: Setting, group: Group | None, wins: bool) -> SettingRo
     values = {f"val_{name}": setting.values(name) for name in ACCURACIES}
     values |= {f"test_{name}": group.test_values(name) if group else [] for name in ACCURACIES}
     tests = group.tests if group else {}
-    spreads: dict[str, Any] = {}
+    spreads: dict[str, float | None] = {}
     for name, one in values.items():
         mean = statistics.fmean(one) if one else None
         spreads |= {f"{name}_mean": _percent(mean), f"{name}_std": _percent(deviation(one))}

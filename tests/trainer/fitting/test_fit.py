@@ -173,8 +173,8 @@ def test_scores_are_scikit_learns_for_the_head_that_is_kept(rows, config):
     assert (fitted.test_ranks < 1).double().mean() == pytest.approx(fitted.test.top1)
 
 
-def test_the_test_split_is_scored_when_asked(rows, config):
-    [fitted] = fit_heads(rows, CLASSES, [config], score_test=False)
+def test_a_test_split_is_scored_where_it_is_given(rows, config):
+    [fitted] = fit_heads({name: rows[name] for name in ("train", "val")}, CLASSES, [config])
     assert fitted.test is None
     assert len(fitted.test_ranks) == 0
 

@@ -14,7 +14,7 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_file
 from headsmith.trainer import Run, train
 from headsmith.trainer.fitting import METRICS, checkpoint, fit_heads
-from headsmith.trainer.fitting.checkpoint import CHECKPOINT
+from headsmith.trainer.fitting.checkpoint import CHECKPOINT, CheckpointFolder
 from headsmith.trainer.fitting.fit import Fit
 
 CLASSES = 6
@@ -42,10 +42,10 @@ def test_an_interrupted_fit_ends_like_an_unbroken_one(rows, config, changes, tmp
 
     monkeypatch.setattr(Fit, "_score", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        fit_heads(rows, CLASSES, [config], folder=tmp_path)
+        fit_heads(rows, CLASSES, [config], keep=CheckpointFolder(tmp_path))
     monkeypatch.undo()
     assert (tmp_path / CHECKPOINT).is_file()
-    [resumed] = fit_heads(rows, CLASSES, [config], folder=tmp_path)
+    [resumed] = fit_heads(rows, CLASSES, [config], keep=CheckpointFolder(tmp_path))
     for a, b in zip(resumed.head.parameters(), unbroken.head.parameters(), strict=True):
         assert torch.equal(a, b)
     assert _timeless(resumed.history) == _timeless(unbroken.history)
@@ -63,9 +63,9 @@ def test_a_bank_resumes_too(rows, config, tmp_path, monkeypatch):
         "headsmith.trainer.fitting.fit.Fit.fitted", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
-        fit_heads(rows, CLASSES, configs, folder=tmp_path)
+        fit_heads(rows, CLASSES, configs, keep=CheckpointFolder(tmp_path))
     monkeypatch.undo()
-    for a, b in zip(fit_heads(rows, CLASSES, configs, folder=tmp_path), unbroken, strict=True):
+    for a, b in zip(fit_heads(rows, CLASSES, configs, keep=CheckpointFolder(tmp_path)), unbroken, strict=True):
         assert torch.equal(a.head.weight, b.head.weight)
 
 
@@ -196,7 +196,7 @@ def test_a_full_disk_at_a_checkpoint_keeps_the_last_one(rows, config, tmp_path, 
     monkeypatch.setattr(torch, "save", full)
     monkeypatch.setattr(checkpoint, "_SHARE", 0)  # save after every epoch, however long it takes
     with pytest.raises(OSError, match="No space left"):
-        fit_heads(rows, CLASSES, [replace(config, epochs=50, patience=50)], folder=tmp_path)
+        fit_heads(rows, CLASSES, [replace(config, epochs=50, patience=50)], keep=CheckpointFolder(tmp_path))
     monkeypatch.undo()
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["state"]["done"] >= 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [CHECKPOINT, METRICS]

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any, Self
 
 from ....core.files import sha256_json
+from ....core.json_values import JsonObject
 from ....core.records import OPTIONAL, to_json
 from ....models.backbone_record import BackboneRecord
 from .views import CENTRE, CROPS, view_names
@@ -67,7 +68,7 @@ class Request:
 
     backbone: RequestedBackbone | None
     weights: str | None
-    transform: dict[str, Any] | None = field(default=None, metadata=OPTIONAL)
+    transform: JsonObject | None = field(default=None, metadata=OPTIONAL)
     source: str | None = field(default=None, metadata=OPTIONAL)
     class_names: str | None = field(default=None, metadata=OPTIONAL)
     rows: dict[str, str] | None = field(default=None, metadata=OPTIONAL)

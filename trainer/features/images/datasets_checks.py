@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ....core.errors import InputError
 from ....core.files import parse_json, read_json, regular_file
+from ....core.json_values import JsonObject
 from ....core.printable import shown
 from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream
@@ -51,8 +52,8 @@ class _Splits(TypedDict):
 
 
 class _Info(TypedDict):
-    features: NotRequired[dict[str, Any] | None]
-    post_processed: NotRequired[dict[str, Any] | None]
+    features: NotRequired[JsonObject | None]
+    post_processed: NotRequired[JsonObject | None]
 
 
 def check_saved(folder: Path) -> None:

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -44,6 +45,13 @@ class Unreadable:
 
     id: str
     reason: str
+
+
+class ImageColumns(TypedDict, total=False):
+    """The columns of a `datasets` source with images and labels; ``None`` where there is only one that it can be."""
+
+    image_column: str | None
+    label_column: str | None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ....core.errors import InputError
 from ....core.files import parse_json
+from ....core.json_values import JsonObject
 from ....core.printable import shown
 from ....core.typed_json import structured
 from ..arrow_stream import ArrowStream, damaged
@@ -144,7 +145,7 @@ class _Lists(_Column):
 
 
 class _Info(TypedDict):
-    features: NotRequired[dict[str, Any] | None]
+    features: NotRequired[JsonObject | None]
 
 
 class _Noted(TypedDict):

@@ -3,7 +3,6 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ class Statistics:
     def __init__(self, lost: PrecisionLoss) -> None:
         self.lost = lost
         self._low, self._high, self._norms, self._rows = float("inf"), float("-inf"), 0.0, 0
-        self._hashes: dict[str, Any] = {}
+        self._hashes: dict[str, hashlib._Hash] = {}
         self._rows_hashes: list[Array] = []
 
     def widen(self, low: float, high: float) -> None:

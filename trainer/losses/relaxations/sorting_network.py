@@ -181,7 +181,7 @@ class _SoftNetwork(torch.autograd.Function):
         for layer in range(layers - 1, -1, -1):
             saved = tensors[6 * layer : 6 * layer + 6]
             by_wires, by_vectors = _layer_backward(
-                by_wires, by_vectors, partners[layer], directions[layer], ctx.distribution, *saved
+                by_wires, by_vectors, partners[layer], directions[layer], ctx.distribution, saved
             )
         return by_wires, by_vectors, None, None, None, None, None
 
@@ -192,13 +192,9 @@ def _layer_backward(
     partner: Tensor,
     direction: Tensor,
     distribution: str,
-    gap: Tensor,
-    v: Tensor,
-    slope: Tensor,
-    keep: Tensor,
-    swap: Tensor,
-    lead: Tensor,
+    saved: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor]:
+    gap, v, slope, keep, swap, lead = saved
     swapped, kept = by_vectors * torch.sigmoid(lead), by_vectors * torch.sigmoid(-lead)
     keep_slope, swap_slope = log_cdf_slopes(distribution, v, keep, swap)
     by_v = kept.sum(dim=1, keepdim=True).mul_(keep_slope)
