@@ -12,7 +12,9 @@ from ..core.settings import of_keywords
 from ..export.bundle.bundle import Bundle
 from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
+from ..export.held_out import HeldOutImages
 from ..export.runtime import checked_threads
+from ..trainer.features.images.kept_crops import CropFolder
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
@@ -102,12 +104,14 @@ def evaluate_classifiers(
     return evaluate(rows, _folder(data) if out is None else Path(out), options)
 
 
-def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions) -> Results:
-    """`evaluate_classifiers` with its options as one."""
+def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions, crops: CropFolder | None = None) -> Results:
+    """`evaluate_classifiers` with its options as one, and with crops that may have been kept of the images."""
     check_outside(out, options.data)
     candidates = find_candidates(rows, **options.files)
     source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))
     held_out = open_data(source)
+    if crops is not None and isinstance(held_out, HeldOutImages):
+        held_out = replace(held_out, images=crops.shared_with(held_out.images))
     record = HeldOutRecord(
         name=held_out.name,
         fingerprint=held_out.fingerprint,

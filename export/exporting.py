@@ -12,6 +12,7 @@ from ..core.records import write_record
 from ..core.settings import of_keywords
 from ..models.backbone import backbone_from_record
 from ..trainer.features.feature_set import FeatureSet
+from ..trainer.features.images.image_set import ImageSet
 from ..trainer.run import Run
 from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
 from .bundle.card import model_card
@@ -103,13 +104,13 @@ def export_classifier(
     return export(run if isinstance(run, Run) else Run.load(run), Path(out), options)
 
 
-def export(run: Run, out: Path, options: ExportOptions) -> Bundle:
-    """`export_classifier` with its options as one."""
+def export(run: Run, out: Path, options: ExportOptions, images: ImageSet | None = None) -> Bundle:
+    """`export_classifier` with its options as one, and images that are open already: see `held_out_images`."""
     metadata = _metadata(run, options)
     if metadata.encoded:
         extensions()
     with new_folder(out, replace=PARITY if options.overwrite else None) as folder:
-        inputs = RunInputs(run, metadata, options.data)
+        inputs = RunInputs(run, metadata, options.data, images)
         held_out = inputs.held_out()
         splits = [inputs.split(split) for split in ("train", "val")] if options.lower else []
         if splits and (unseen := unseen_drop(len(splits[1]), options.max_drop)):

@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from ..trainer.run import Run
 
 
-def held_out_images(data: str | Path | None, origin: TrainedOn) -> HeldOutImages:
+def held_out_images(data: str | Path | None, origin: TrainedOn, opened: "ImageSet | None" = None) -> HeldOutImages:
     """Open held-out images.
 
     Args:
         data: A folder of class folders, all of which are held out; or a source with a test split; or the source of
             the training, wherever it is now, whose held-out part is taken. ``None`` means the latter where it was.
         origin: The run's record, or the bundle's manifest.
+        opened: Images that are open already, which may be those of the training.
 
     Raises:
         InputError: No such images any more, or none of them held out.
     """
     from ..trainer.features.images.image_set import open_images
 
-    trained_on = _training_images(origin) if data is None else same_source(data, origin)
+    trained_on = _training_images(origin, opened) if data is None else same_source(data, origin)
     if trained_on is not None:
         found = HeldOutImages(trained_on.split("test"))
     else:
@@ -42,19 +43,22 @@ def held_out_images(data: str | Path | None, origin: TrainedOn) -> HeldOutImages
     return found
 
 
-def training_images(split: str, data: str | Path | None, origin: TrainedOn) -> HeldOutImages:
+def training_images(
+    split: str, data: str | Path | None, origin: TrainedOn, opened: "ImageSet | None" = None
+) -> HeldOutImages:
     """Open the images of one split of what a head was trained on: where they were, or at ``data``.
 
     Args:
         split: ``train`` or ``val``.
         data: See `held_out_images`.
         origin: See `held_out_images`.
+        opened: See there.
 
     Raises:
         InputError: They are neither there nor at ``data``, or the split is empty.
     """
     source = None if data is None else same_source(data, origin)
-    found = HeldOutImages((source or _training_images(origin)).split(split))
+    found = HeldOutImages((source or _training_images(origin, opened)).split(split))
     if not len(found):
         raise InputError(f"{found.name}: its {split} split is empty")
     return found
@@ -104,11 +108,13 @@ def same_source(data: str | Path, origin: TrainedOn, **columns: Unpack[ImageColu
     return found if request.gave(features.fingerprint) else None
 
 
-def _training_images(origin: TrainedOn) -> "ImageSet":
-    """The images of the training where they were."""
+def _training_images(origin: TrainedOn, opened: "ImageSet | None") -> "ImageSet":
+    """The images of the training where they were, or those that are open."""
     source = origin.features.source
     if source is None:
         raise InputError("the features were imported, so their images are not known; name held-out images with --data")
+    if opened is not None and (known := opened.divided_as(source)) is not None:
+        return known
     from ..trainer.features.images.image_set import reopen
 
     try:
@@ -127,13 +133,20 @@ class RunInputs:
         run: What is exported.
         metadata: What its files will say of themselves.
         data: Held-out images, for a head alone a feature set; ``None`` takes what the head was trained on.
+        opened: See `held_out_images`.
 
     Raises:
         InputError: Nobody knows the recipe of images; or ``data`` is a feature set, and images are taken.
     """
 
-    def __init__(self, run: "Run", metadata: Metadata, data: "str | Path | FeatureSet | None") -> None:
-        self._record, self._metadata, self._data = run.record, metadata, data
+    def __init__(
+        self,
+        run: "Run",
+        metadata: Metadata,
+        data: "str | Path | FeatureSet | None",
+        opened: "ImageSet | None" = None,
+    ) -> None:
+        self._record, self._metadata, self._data, self._open_images = run.record, metadata, data, opened
         self._opened: dict[str, FeatureSet] = {}
         if metadata.head_only:
             return
@@ -148,7 +161,7 @@ class RunInputs:
             InputError: They cannot be had; see `held_out_images`, `held_out_features` and `HeldOut.for_classifier`.
         """
         if not self._metadata.head_only:
-            found = held_out_images(self._images, self._record).for_classifier(self._metadata)
+            found = held_out_images(self._images, self._record, self._open_images).for_classifier(self._metadata)
             recipe = self._metadata.recipe
             return (
                 replace(found, identify=lambda image: picture_hash(recipe.flatten(image))) if self.pictures else found
@@ -168,7 +181,7 @@ class RunInputs:
         """
         if self._metadata.head_only:
             return self._rows(name)
-        return training_images(name, self._images, self._record).for_classifier(self._metadata)
+        return training_images(name, self._images, self._record, self._open_images).for_classifier(self._metadata)
 
     def trained_features(self) -> "FeatureSet":
         """The feature set that a head was trained on.

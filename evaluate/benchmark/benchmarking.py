@@ -21,6 +21,7 @@ from ...export.precision.gates import unseen_drop
 from ...export.runtime import checked_threads
 from ...models.onnx_session import require_provider
 from ...trainer.features.images.image_set import ImageSet, open_images
+from ...trainer.features.images.kept_crops import CropFolder
 from ...trainer.features.images.samples import SPLITS, ImageSource
 from ...trainer.settings_file import read_from
 from ..zoo.manifest import ZooRow
@@ -29,14 +30,14 @@ from .budget import in_order, promises
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
 from .measuring import measure
 from .options import ALL, BenchmarkOptions
-from .plan import FULL, Entry, expanded, read_config, units_of
+from .plan import FULL, Entry, expanded, keys_of, read_config, units_of
 from .record import BenchmarkRecord, BenchmarkRow
 from .result import Benchmark
 from .rows import DONE, TrainedRow, read_rows
 from .stages import BUNDLES
 from .table import Table, table_of
 from .work_sharing import Work
-from .worker_process import jobs
+from .worker_process import jobs, with_processes
 
 IMAGES, CROPS = "images.json", ".crops"
 
@@ -97,17 +98,20 @@ def benchmark(
         require_provider(provider)
     check_outside(out, images)
     opened = open_images(images, image_column=options.image_column, label_column=options.label_column)
-    opened = replace(opened, crops=out.absolute() / CROPS)
     _check_gate(opened, options)
+    opened = opened.hashed()
     _begin(out, opened)
+    opened = replace(opened, crops=CropFolder(out.absolute() / CROPS, opened.known))
     found = promises(out, opened, units, options) if options.budget is not None else {}
     units = in_order(units, found) if found else units
-    work = Work(out.absolute(), opened, units, options, began, found)
+    keys = keys_of(units, opened.fingerprint, options.max_drop)
+    work = with_processes(Work(out.absolute(), opened, units, options, began, keys, found))
     with keeping(lambda: _kept(out)), _shown(work) as advance, jobs(work):
         work.do(lambda row: advance(1, row.name))
     with keeping(lambda: _kept(out)), FileLock(out / ".table.lock"):
+        finished = _finish(out, work, str(images), also)
         shutil.rmtree(out / CROPS, ignore_errors=True)
-        return _finish(out, work, str(images), also)
+        return finished
 
 
 def _check_gate(images: ImageSet, options: BenchmarkOptions) -> None:
@@ -152,7 +156,7 @@ def _finish(path: Path, work: Work, data: str, also: Sequence[ZooRow]) -> Benchm
     trained = read_rows(out)
     taken = {row.name for row in trained}
     others = [replace(row, id=f"{row.id} (also)") if row.id in taken else row for row in also]
-    measured = measure(out, data, trained, others, options)
+    measured = measure(out, data, trained, others, options, work.images.crops)
     table = table_of(out, trained, others, measured, options)
     found = Benchmark(path, _record(work, table))
     found.write()

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...export.bundle.manifest import MANIFEST, read_manifest
 from ...export.runtime import checked_threads
+from ...trainer.features.images.kept_crops import CropFolder
 from ..evaluation import evaluate
 from ..metrics.agreement import agreement
 from ..options import EvaluationOptions
@@ -78,7 +79,12 @@ class Measured:
 
 
 def measure(
-    out: Path, data: str, rows: Sequence[TrainedRow], also: Sequence[ZooRow], options: BenchmarkOptions
+    out: Path,
+    data: str,
+    rows: Sequence[TrainedRow],
+    also: Sequence[ZooRow],
+    options: BenchmarkOptions,
+    crops: CropFolder | None,
 ) -> Measured:
     """Measure every bundle that is there, and the files of others, on the test split.
 
@@ -90,6 +96,7 @@ def measure(
         rows: All rows.
         also: Files of others.
         options: Of the benchmark.
+        crops: What was decoded before.
 
     Raises:
         InputError: A provider that does not run here.
@@ -97,7 +104,7 @@ def measure(
     bundles = {row.name: out / BUNDLES / row.name for row in rows if row.state == DONE}
     own = [ZooRow(name, str(path)) for name, path in bundles.items() if (path / MANIFEST).is_file()]
     found = {
-        provider: _measure_under(provider, out / RESULTS / provider, data, [*own, *also], options)
+        provider: _measure_under(provider, out / RESULTS / provider, data, [*own, *also], options, crops)
         for provider in options.provider
     }
     first, *others = options.provider
@@ -105,7 +112,12 @@ def measure(
 
 
 def _measure_under(
-    provider: str, folder: Path, data: str, rows: Sequence[ZooRow], options: BenchmarkOptions
+    provider: str,
+    folder: Path,
+    data: str,
+    rows: Sequence[ZooRow],
+    options: BenchmarkOptions,
+    crops: CropFolder | None,
 ) -> Results | None:
     if (folder / DATA).is_file():
         forget(folder, _outdated(load_results(folder), rows))
@@ -120,7 +132,7 @@ def _measure_under(
         threads=checked_threads(provider, options.threads),
         speed=options.speed,
     )
-    return evaluate(rows, folder, asked)
+    return evaluate(rows, folder, asked, crops)
 
 
 def _outdated(results: Results, rows: Sequence[ZooRow]) -> set[str]:

@@ -115,7 +115,12 @@ class BenchmarkOptions:
         "Points of top-1 and of top-5 that a lower precision may lose on validation.",
         bounds=(Bound((int, float), lambda value: value >= 0, "0 or more points"),),
     )
-    jobs: int = setting(1, "Processes that share the work; at most 64, or the machine's cores.", bounds=_POSITIVE)
+    jobs: int | None = setting(
+        None,
+        "Processes that share the work; at most 64, or the machine's cores.",
+        left_out="two where there are as many CPUs and backbones, one for every four CPUs at most",
+        bounds=_POSITIVE,
+    )
     batch_size: int = setting(64, "Images a forward pass; halved where memory does not do.", bounds=_POSITIVE)
     threads: int | None = setting(
         None, "onnxruntime's threads; at most 64, or the machine's cores.", left_out="the cores this process may use"
@@ -138,7 +143,8 @@ class BenchmarkOptions:
                     raise InputError(f"--{flag}: {error}", keyword=flag) from None
         check_choices(self)
         check_at_once("--batch-size", self.batch_size)
-        check_threads("--jobs", self.jobs)
+        if self.jobs is not None:
+            check_threads("--jobs", self.jobs)
         for name in ("image_size", "sweep", "precision", "provider", "also"):
             values = getattr(self, name)
             if len(set(values)) < len(values) or not (values or name in ("image_size", "also")):

@@ -222,6 +222,15 @@ def _name(entry: Entry) -> str:
     return re.sub(r"[^\w.+-]+", "-", named).strip("-.") or "backbone"
 
 
+def keys_of(units: Sequence[Unit], images: str, max_drop: float) -> dict[str, str]:
+    """The key of every row by its name: see `key_of`. It reads all weights."""
+    return {
+        unit.named(precision): key_of(unit, precision, images, max_drop)
+        for unit in units
+        for precision in unit.precisions
+    }
+
+
 def key_of(unit: Unit, precision: str, images: str, max_drop: float) -> str:
     """A hash of all that decides a row: the images, the backbone and its weights, the sweep, the precision.
 

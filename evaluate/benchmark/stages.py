@@ -13,8 +13,10 @@ import torch
 
 from ...core.cpus import usable_cpus
 from ...core.full_disk import is_full_disk
-from ...export import Bundle, export_classifier
+from ...export import Bundle
 from ...export.bundle.manifest import MANIFEST
+from ...export.exporting import export
+from ...export.options import ExportOptions
 from ...metrics.proportions import Share, wilson
 from ...trainer.features.extraction.embedding import BeyondRangeError
 from ...trainer.features.extraction.extraction import extract
@@ -112,7 +114,7 @@ class Stages:
             layer=entry.layer,
             drop_background=entry.drop_background,
             batch_size=batch_size,
-            workers=max(1, usable_cpus() // self.options.jobs),
+            workers=max(1, usable_cpus() // (self.options.jobs or 1)),
             device=self.options.device,
             dtype=dtype,
             overwrite=overwrite,
@@ -132,7 +134,7 @@ class Stages:
         """The bundle of the winner, or the one that is there already."""
         path = self.out / BUNDLES / self.unit.named(precision)
         return self._halving(
-            lambda batch_size: exported(found.best, path, precision, self.options.max_drop, batch_size)
+            lambda batch_size: exported(found.best, path, precision, self.options.max_drop, batch_size, self.images)
         )
 
     def _halving(self, attempt: Callable[[int], T]) -> T:
@@ -214,16 +216,17 @@ def _begun(unit: Unit, precision: str, key: str) -> TrainedRow:
     )
 
 
-def exported(run: Run, path: Path, precision: str, max_drop: float, batch_size: int) -> Bundle:
-    """The bundle of a run at a precision, or the one that is at its place already."""
+def exported(
+    run: Run, path: Path, precision: str, max_drop: float, batch_size: int, images: ImageSet | None = None
+) -> Bundle:
+    """The bundle of a run at a precision, or the one that is at its place already; see `held_out_images` for images."""
     if (path / MANIFEST).is_file():
         there = Bundle.load(path)
         gate = there.manifest.precision
         if there.manifest.head.sha256 == run.record.head_sha256 and (gate is None or gate.max_drop == max_drop):
             return there
-    return export_classifier(
-        run, out=path, precision=precision, max_drop=max_drop, batch_size=batch_size, overwrite=True
-    )
+    options = ExportOptions(precision=precision, max_drop=max_drop, batch_size=batch_size, overwrite=True)
+    return export(run, path, options, images)
 
 
 @contextmanager

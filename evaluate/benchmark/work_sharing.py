@@ -1,7 +1,7 @@
 """Who does what: every process takes backbones that nobody else has, until all rows are known."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,7 @@ from ...trainer.features.extraction.workers import drop
 from ...trainer.features.images.image_set import ImageSet
 from .budget import Promise
 from .options import BenchmarkOptions
-from .plan import Unit, key_of
+from .plan import Unit
 from .rows import DONE, ROWS, TrainedRow, read_row, read_rows, row_path, write_row
 from .stages import Stages, pruned
 
@@ -30,6 +30,7 @@ class Work:
         units: Backbones and sweeps, in the order in which they are done.
         options: Of the benchmark.
         began: When the command began, in seconds since 1970: what failed before is tried again.
+        keys: Of all rows, by name.
         promises: Where there is a budget, what each backbone promises, by the name of its features.
     """
 
@@ -38,6 +39,7 @@ class Work:
     units: Sequence[Unit]
     options: BenchmarkOptions
     began: float
+    keys: Mapping[str, str]
     promises: dict[str, Promise] = field(default_factory=dict)
 
     def do(self, told: Callable[[TrainedRow], None]) -> None:
@@ -46,21 +48,24 @@ class Work:
         What a process had taken that was killed is taken over; see `headsmith.trainer.features.extraction.workers`.
 
         Args:
-            told: Called with each row that was made here.
+            told: Called with each row that is new, whoever made it.
         """
         make_folder(self.out / ROWS)
-        waiting = list(self.units)
+        waiting = {unit: missing for unit in self.units if (missing := self.missing(unit))}
         while waiting:
-            waiting = [unit for unit in waiting if not self._done(unit, told)]
+            for unit, missing in list(waiting.items()):
+                if not self.missing(unit):  # another process made them
+                    for precision in missing:
+                        told(read_row(row_path(self.out, unit.named(precision))))
+                    del waiting[unit]
+                elif self._done(unit, told):
+                    del waiting[unit]
             if waiting:
                 time.sleep(_POLL)
 
     def missing(self, unit: Unit) -> dict[str, str]:
         """The keys of the rows that are not known, by precision."""
-        keys = {
-            precision: key_of(unit, precision, self.images.fingerprint, self.options.max_drop)
-            for precision in unit.precisions
-        }
+        keys = {precision: self.keys[unit.named(precision)] for precision in unit.precisions}
         return {precision: key for precision, key in keys.items() if not self._is_known(unit.named(precision), key)}
 
     def _is_known(self, name: str, key: str) -> bool:
@@ -72,8 +77,6 @@ class Work:
 
     def _done(self, unit: Unit, told: Callable[[TrainedRow], None]) -> bool:
         """Do a unit, unless another process has it."""
-        if not self.missing(unit):
-            return True
         lease = FileLock(self.out / ROWS / f".{unit.base}.lock", timeout=0)
         try:
             lease.acquire()
@@ -100,14 +103,15 @@ class Work:
     def _too_long(self, unit: Unit, promised: Promise) -> str:
         """Why a backbone does not fit what is left of the budget, in words; empty where it does.
 
-        It is taken to need its time an image for all of them, and for the rest the median of what was done.
+        It is taken to need its time an image for all of them, in a part of the machine where several share it, and for
+        the rest the median of what was done.
         """
         done = [row for row in read_rows(self.out) if row.state == DONE]
         if self.options.budget is None or promised.score is None or not done:
             return ""
         left = self.options.budget - (time.time() - self.began)
         rest = median(sum(row.seconds.get(stage, 0.0) for stage in ("sweep", "export")) for row in done)
-        needed = promised.seconds * len(self.images) + rest * len(unit.precisions)
+        needed = promised.seconds * len(self.images) * (self.options.jobs or 1) + rest * len(unit.precisions)
         if needed <= left:
             return ""
         return f"would take about {needed:,.0f} s, and {max(left, 0):,.0f} s of the budget were left"

@@ -20,7 +20,7 @@ from ..results import ResultsFolder
 from ..zoo import Candidate, open_candidate
 from ..zoo.failure import failure
 from .machine_load import Watch
-from .memory import Growth
+from .memory import Growth, collected
 from .speed_figures import Latency, gpu_memory
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -78,7 +78,7 @@ def time_together(
 ) -> None:
     """Time classifiers that were measured, in turns, and write what was found into their results."""
     seen: set[str] = set()
-    with progress("Timing", len(found), "models") as advance:
+    with progress("Timing", len(found), "models") as advance, collected():
         for group in _groups(found):
             opened = [one for pair in group if (one := _open(*pair, data, folder, seen)) is not None]
             _time(opened, folder, effort)

@@ -12,7 +12,7 @@ import torch
 import yaml
 
 from headsmith.evaluate import evaluation
-from headsmith.evaluate.benchmark import Benchmark, benchmark
+from headsmith.evaluate.benchmark import Benchmark, benchmark, benchmarking
 from headsmith.evaluate.measuring import timing_in_turns
 
 RECIPE = {
@@ -90,6 +90,7 @@ def short_timing() -> Iterator[None]:
 
 
 def shorten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(benchmarking, "with_processes", lambda work: work)  # each costs the import of torch
     patch.setattr(timing_in_turns, "ROUNDS", 1)
     patch.setattr(timing_in_turns, "LEAST", 1)
     patch.setattr(evaluation, "CHEAP", timing_in_turns.Effort(0, 1, ()))

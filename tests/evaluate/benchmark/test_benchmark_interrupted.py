@@ -129,12 +129,12 @@ def test_the_batch_is_halved_while_memory_lacks_and_the_row_says_so(zoo, two, tm
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
         return extract(images, batch_size=batch_size, out=out, **settings)
 
-    def shorter(run, path, precision, max_drop, batch_size):
+    def shorter(run, path, precision, max_drop, batch_size, images):
         tried.append(batch_size)
         if batch_size > 8:
             cause = OrtErrors[0]("Failed to allocate memory for requested buffer of size 20")
             raise InputError("model.onnx: does not run") from cause
-        return export(run, path, precision, max_drop, batch_size)
+        return export(run, path, precision, max_drop, batch_size, images)
 
     monkeypatch.setattr(stages, "extract", short)
     monkeypatch.setattr(stages, "exported", shorter)

@@ -15,7 +15,7 @@ from ....core.progress import Advance, progress
 from ....models.images import UnreadableImage, remarks
 from ..images.batches import AHEAD, Pixels, decode, gather
 from ..images.image_set import ImageSet
-from ..images.kept_crops import KeptCrops, kept_crops
+from ..images.kept_crops import KeptCrops
 from ..images.picture_identity import picture_hash
 from ..images.samples import Sample, Unreadable
 from . import shards as parts
@@ -116,8 +116,7 @@ class Filling:
         """What other extractions of these images decoded, where a training image is one view."""
         if self.images.crops is None or len(self.views.names) > 1:
             return None
-        images = self.images
-        return kept_crops(images.crops, images.fingerprint, len(images), self.views.preprocessing)
+        return self.images.crops.of(self.views.preprocessing)
 
     def _prepare(self, image: Image.Image, split: str) -> Prepared:
         seen = self.views.preprocessing.flatten(image)
@@ -127,7 +126,8 @@ class Filling:
         self, missing: list[Shard], worker: Worker, leases: deque[tuple[Filled, FileLock]], advance: Advance
     ) -> Iterator[int]:
         """Take one shard after the other, as decoding gets to it, and give the indices of its images."""
-        for shard in missing:
+        crops = self.images.crops
+        for shard in reversed(missing) if crops is not None and crops.backwards else missing:
             lease = worker.lease(shard.name)
             if lease is not None:
                 filled = Filled(shard)

@@ -15,9 +15,12 @@ from ....core.count_limits import check_at_once, check_threads
 from ....core.cpus import usable_cpus
 from ....core.printable import printable
 from ....models.images import UnreadableImage, remarks
+from ....models.preprocessing import Preprocessing
 from . import decode_threads
 from .decode_memory import Room
 from .image_set import ImageSet
+from .kept_crops import Crop
+from .picture_identity import picture_hash
 from .samples import Sample
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
@@ -28,10 +31,10 @@ Prepared = TypeVar("Prepared")
 class Kept(Protocol[Prepared]):
     """What was prepared before; see `.kept_crops`."""
 
-    def get(self, index: int) -> Prepared | None:
-        """That of an image, where it is there."""
+    def get(self, sample: str) -> Prepared | None:
+        """That of an image by its id, where it is there."""
 
-    def put(self, index: int, crop: Prepared) -> None:
+    def put(self, sample: str, crop: Prepared) -> None:
         """Keep it."""
 
 
@@ -74,6 +77,8 @@ def image_batches(
 ) -> Iterator[ImageBatch]:
     """Decode images beside whoever reads them, and give them in batches.
 
+    What `ImageSet.crops` holds is not decoded again.
+
     Args:
         images: What to decode.
         preprocessing: Resize and crop: a `Preprocessing`, or nothing of the kind for images one at a time.
@@ -81,7 +86,7 @@ def image_batches(
         workers: How many decode, see `decode`; by default one for each CPU that this process may use.
         strict: Stop at an unreadable image instead of leaving it out.
         on_unreadable: Called with the id of an image that is left out and the reason; by default it is logged.
-        identify: From an image as it was decoded to what tells it from others.
+        identify: From an image as it was decoded to its `picture_hash`, which is kept with its crop.
 
     Raises:
         UnreadableImage: An image does not decode and ``strict`` is true.
@@ -90,18 +95,25 @@ def image_batches(
     check_at_once("--batch-size", batch_size)
     report = on_unreadable or (lambda name, reason: _log.warning("%s: left out: %s", name, reason))
 
-    def prepare(image: Image.Image, _: str) -> tuple[Pixels, tuple[str, ...], str]:
-        return preprocessing(image), remarks(image), "" if identify is None else identify(image)
+    recipe = preprocessing if isinstance(preprocessing, Preprocessing) else None
+    kept = None if images.crops is None or recipe is None else images.crops.of(recipe)
 
-    decoded = decode(images, range(len(images)), prepare, workers, ahead=min(AHEAD, 4 * batch_size))
+    def prepare(image: Image.Image, _: str) -> Crop:
+        if kept is not None and recipe is not None:
+            picture = picture_hash(recipe.flatten(image))
+        else:
+            picture = "" if identify is None else identify(image)
+        return preprocessing(image)[None], picture, remarks(image)
+
+    decoded = decode(images, range(len(images)), prepare, workers, ahead=min(AHEAD, 4 * batch_size), kept=kept)
     with closing(decoded):
         while window := list(islice(decoded, batch_size)):
             read = [found for _, found in window if not isinstance(found, UnreadableImage)]
-            pixels = [(one, found if isinstance(found, UnreadableImage) else found[0]) for one, found in window]
+            pixels = [(one, found if isinstance(found, UnreadableImage) else found[0][0]) for one, found in window]
             batch = gather(pixels, strict, report)
             if batch.ids:
-                pictures = [] if identify is None else [picture for *_, picture in read]
-                seen = Counter(remark for _, found, _ in read for remark in found)
+                pictures = [] if identify is None else [picture for _, picture, _ in read]
+                seen = Counter(remark for *_, found in read for remark in found)
                 yield replace(batch, remarks=seen, pictures=pictures)
 
 
@@ -126,7 +138,7 @@ def decode(
         prepare: From an image and its split to pixels, uint8, or whatever is wanted.
         workers: How many; by default one for each CPU that this process may use.
         ahead: How many may be begun before their turn.
-        kept: What was prepared of these images before, by their indices, and where it is put.
+        kept: What was prepared of these images before, and where it is put.
 
     Yields:
         The sample, and what was prepared or why there is nothing.
@@ -138,7 +150,7 @@ def decode(
     room = Room(processes=forked)
 
     def one(index: int) -> tuple[Sample, Prepared | UnreadableImage]:
-        if kept is not None and (known := kept.get(index)) is not None:
+        if kept is not None and (known := kept.get(images.samples[index].id)) is not None:
             return images.samples[index], known
         try:
             with room.turn() as enter:
@@ -146,7 +158,7 @@ def decode(
         except UnreadableImage as error:
             return images.samples[index], error
         if kept is not None:
-            kept.put(index, found)
+            kept.put(images.samples[index].id, found)
         return images.samples[index], found
 
     if forked:

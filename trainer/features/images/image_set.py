@@ -17,6 +17,7 @@ from ....models.images import open_image
 from ..manifest import is_feature_set
 from .decode_threads import ordered_map
 from .folder_source import list_folder
+from .kept_crops import CropFolder
 from .picture_identity import content_hash, hashes_of_equal_size
 from .samples import HELD_OUT_SHARE, SEED, SPLITS, ImageSource, Listing, Sample, carve, listed, move
 from .source_kind import is_datasets_folder
@@ -37,7 +38,7 @@ class ImageSet:
         content: From a sample to its file or its encoded bytes.
         carved: The splits that were carved out of the source's training images.
         known: SHA-256 of bytes that were read already, by id.
-        crops: Folder in which extractions keep crops for each other; ``None`` where each decodes for itself.
+        crops: Where crops are kept for whoever decodes these images next; ``None`` where each decodes for itself.
     """
 
     source: ImageSource
@@ -47,7 +48,7 @@ class ImageSet:
     content: Callable[[Sample], Path | bytes]
     carved: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict, repr=False)
-    crops: Path | None = field(default=None, repr=False)
+    crops: CropFolder | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -78,6 +79,19 @@ class ImageSet:
         rule = self.split_rule if why in self.split_rule else self.split_rule + why
         source = replace(self.source, together=dict(splits))
         return replace(self, source=source, samples=move(self.samples, splits), split_rule=rule)
+
+    def divided_as(self, source: ImageSource) -> "ImageSet | None":
+        """These images divided as a record of them says; ``None`` where it is the record of others."""
+        if source == self.source:
+            return self
+        if source.together is None or replace(source, together=self.source.together) != self.source:
+            return None
+        return self.moved(source.together)
+
+    def hashed(self) -> "ImageSet":
+        """The same, with `hashes` known to it and to its parts, so that no file is read for them again."""
+        pairs = zip(self.samples, self.hashes, strict=True)
+        return replace(self, known={sample.id: content for sample, content in pairs if content is not None})
 
     @cached_property
     def fingerprint(self) -> str:
