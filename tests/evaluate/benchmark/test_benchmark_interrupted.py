@@ -85,20 +85,16 @@ def test_a_further_process_makes_rows_and_ends_with_the_first(zoo, two, tmp_path
     (sent,) = told
     monkeypatch.undo()
     monkeypatch.setattr(Stages, "rows", rows)
-    threads = torch.get_num_threads()
-    try:
-        for first, names in ((-1, ["first-grid"]), (os.getppid(), ["first-grid", "further-grid"])):
-            monkeypatch.setattr(
-                worker_process.sys, "stdin", io.StringIO(sent.replace(f'"first": {os.getpid()}', f'"first": {first}'))
-            )
-            if first == -1:
-                with pytest.raises(SystemExit, match="was ended; first-grid is kept"):
-                    worker_process.main()
-            else:
+    for first, names in ((-1, ["first-grid"]), (os.getppid(), ["first-grid", "further-grid"])):
+        monkeypatch.setattr(
+            worker_process.sys, "stdin", io.StringIO(sent.replace(f'"first": {os.getpid()}', f'"first": {first}'))
+        )
+        if first == -1:
+            with pytest.raises(SystemExit, match="was ended; first-grid is kept"):
                 worker_process.main()
-            assert [row.name for row in read_rows(tmp_path / "out")] == names
-    finally:
-        torch.set_num_threads(threads)
+        else:
+            worker_process.main()
+        assert [row.name for row in read_rows(tmp_path / "out")] == names
 
 
 def test_a_full_disk_ends_the_command_with_one_line(zoo, two, tmp_path, monkeypatch):

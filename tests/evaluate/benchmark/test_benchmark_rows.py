@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -9,8 +10,10 @@ from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.benchmark import Benchmark, benchmark
 from headsmith.evaluate.benchmark.leaderboard import COLUMNS
 from headsmith.evaluate.benchmark.stages import Stages
+from headsmith.evaluate.measuring import speed_figures
 from headsmith.export import export_classifier
 from headsmith.trainer import extract
+from headsmith.trainer.features.images.image_set import ImageSet
 from headsmith.trainer.sweep import sweep
 
 TRAINED = ("quiet-grid", "loud-grid", "other-grid", "test_resnet-grid", "more-grid")
@@ -63,6 +66,26 @@ def test_a_row_is_what_the_commands_give_one_by_one(five, zoo, tmp_path):
     assert (row.top1, row.top5) == (result.top1, result.top5)
     assert row.val_top1.value == found.record.winner.val.top1
     assert (row.parameters, row.file_mb) == (result.setup.parameters, result.setup.bytes / 1e6)
+
+
+def test_an_image_is_decoded_once_for_all_that_resize_alike(five, zoo, tmp_path, monkeypatch):
+    read, original = Counter(), ImageSet.read
+
+    def counted(self, index, *given):
+        read[self.samples[index].id] += 1
+        return original(self, index, *given)
+
+    monkeypatch.setattr(ImageSet, "read", counted)
+    monkeypatch.setattr(speed_figures, "_decoding", lambda held_out: 1.0)  # which has to decode
+    config = zoo.config("alike", backbones=[zoo.onnx("quiet"), zoo.onnx("other", seed=1)], sweep="grid.yaml")
+    found = benchmark(
+        zoo.images, config=config, out=tmp_path / "out", device="cpu", max_drop=17, precision=["fp32", "int8"]
+    )
+    assert len(read) == 60 and set(read.values()) == {1}
+    assert [heads(found)[name].top1 for name in ("quiet-grid", "other-grid")] == [
+        heads(five)[name].top1 for name in ("quiet-grid", "other-grid")
+    ]
+    assert not (tmp_path / "out" / ".crops").exists()
 
 
 def test_the_table_has_timms_columns_first_and_reads_back(five):

@@ -11,7 +11,8 @@ from PIL import Image
 
 from headsmith.models.preprocessing import Preprocessing
 from headsmith.trainer import extract
-from headsmith.trainer.features.images.image_set import ImageSet, open_images
+from headsmith.trainer.features.extraction import shards
+from headsmith.trainer.features.images.image_set import ImageSet, open_images, reopen
 from headsmith.trainer.features.images.kept_crops import CropFolder
 
 RECIPE = Preprocessing("shortest", (12, 12), (8, 8), "bilinear", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -102,3 +103,47 @@ def test_the_second_backbone_decodes_nothing_and_features_are_the_same(
             np.testing.assert_array_equal(one.arrays(split)[0].half(), plain.arrays(split)[0])
         assert one.manifest.pictures_sha256 == plain.manifest.pictures_sha256
         assert one.manifest.remarks == plain.manifest.remarks
+
+
+def test_an_extraction_that_begins_at_the_end_gives_the_same_features(
+    tiny_backbone, image_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(shards, "SHARD_ROWS", 4)
+    images = open_images(image_folder({"cat": 10, "dog": 10})).hashed()
+    order, read = [], ImageSet.read
+    monkeypatch.setattr(ImageSet, "read", lambda *args: order.append(args[1]) or read(*args))
+    found = {}
+    for backwards in (False, True):
+        own = dataclasses.replace(images, crops=CropFolder(tmp_path / f"{backwards}", images.known, backwards))
+        found[backwards] = extract(own, out=tmp_path / f"features-{backwards}", workers=1, **tiny_backbone._asdict())
+    assert order[:4] == [0, 1, 2, 3] and order[20:22] == [18, 19]
+    assert found[True].fingerprint == found[False].fingerprint
+    np.testing.assert_array_equal(*(one.arrays("train")[0] for one in found.values()))
+
+
+def test_crops_are_shared_with_the_same_bytes_alone(image_folder, tmp_path):
+    folder = image_folder({"cat": 10, "dog": 10})
+    crops = CropFolder(tmp_path, open_images(folder).hashed().known)
+    assert crops.shared_with(open_images(folder).split("test")).crops is crops
+    Image.new("RGB", (9, 9)).save(folder / open_images(folder).split("test").samples[0].id)
+    assert crops.shared_with(open_images(folder).split("test")).crops is None
+    assert crops.shared_with(open_images(folder).split("val")).crops is crops
+
+
+def test_images_that_are_open_are_divided_as_a_record_of_them_says(image_folder):
+    folder = image_folder({"cat": 10, "dog": 10})
+    images = open_images(folder)
+    moved = images.moved({images.split("test").samples[0].id: "train"})
+    again = images.divided_as(moved.source)
+    assert images.divided_as(images.source) is images
+    assert again.samples == moved.samples == reopen(moved.source).samples
+    assert images.divided_as(open_images(image_folder({"cat": 10, "dog": 10})).source) is None
+    assert images.divided_as(open_images(folder, splits=False).source) is None
+
+
+def test_a_part_of_hashed_images_reads_no_file_for_its_fingerprint(image_folder):
+    folder = image_folder({"cat": 10, "dog": 10})
+    expected, images = open_images(folder).split("test").fingerprint, open_images(folder).hashed()
+    for path in folder.rglob("*.png"):
+        path.unlink()
+    assert images.split("test").fingerprint == expected
