@@ -208,7 +208,8 @@ def _check_sweep(unit: Unit) -> None:
 def _sized(entry: Entry, sizes: Sequence[int]) -> list[Entry]:
     if entry.backbone.startswith(ONNX) or entry.image_size is not None or not sizes:
         return [entry]
-    return [replace(entry, image_size=size) for size in sizes]
+    name = f"{entry.name}-{{}}" if entry.name else ""
+    return [replace(entry, image_size=size, name=name.format(size)) for size in sizes]
 
 
 def _name(entry: Entry) -> str:

@@ -9,7 +9,8 @@ from ...core.errors import InputError, near
 
 SOFTMAXES = ("Softmax", "LogSoftmax")
 POOLS = ("GlobalAveragePool", "AveragePool", "ReduceMean")
-SHAPE_ONLY = ("Flatten", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout", "Cast")
+CAST = "Cast"
+SHAPE_ONLY = ("Flatten", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout", CAST)
 BEHIND = {"Add": "MatMul", "Relu": "Conv"}  # only there: a bias, and SqueezeNet's activation of the scores
 LISTED, SPARSE = 6, "sparse"
 KNOWN = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")  # onnx's own domains, and onnxruntime's
@@ -137,22 +138,25 @@ def _is_pointwise(node: ir.Node) -> bool:
 
 def _walk_back(value: ir.Value, variable: set[ir.Value]) -> ir.Node | None:
     """The first node, from an output on, that is no softmax, pooling, reshape or bias."""
-    node = value.producer()
+    node, expected = value.producer(), None
     while node is not None and node.op_type in (*SOFTMAXES, *POOLS, *SHAPE_ONLY, *BEHIND):
         producers = [value.producer() for value in node.inputs if value in variable]
         if len(producers) != 1 or producers[0] is None:
             return None
-        if producers[0].op_type != BEHIND.get(node.op_type, producers[0].op_type):
-            return None
+        if node.op_type != CAST:  # half precision casts between a product and its bias
+            expected = BEHIND.get(node.op_type)
         node = producers[0]
+        if expected and node.op_type not in (expected, CAST):
+            return None
     return node
 
 
 def _layer(node: ir.Node, variable: set[ir.Value]) -> LastLayer:
     tail = tuple(_tail(node.outputs[0]))
     bias = node.inputs[2] if len(node.inputs) > 2 else None
-    if node.op_type == "MatMul" and tail and tail[0].op_type == "Add":
-        bias = next((value for value in tail[0].inputs if value not in variable), None)
+    behind = next((one for one in tail if one.op_type != CAST), None)
+    if node.op_type == "MatMul" and behind and behind.op_type == "Add":
+        bias = next((value for value in behind.inputs if value not in variable), None)
     weight = node.inputs[1]
     assert weight is not None  # noqa: S101 - `_is_linear` saw it
     return LastLayer(node, weight, bias, tail)

@@ -75,8 +75,9 @@ def data_folder(model: ir.Model) -> Any:
 
 
 def parameter_count(model: ir.Model) -> int:
-    """How many numbers the floating-point weights hold."""
-    tensors = [value.const_value for value in model.graph.initializers.values()]
+    """How many numbers the floating-point weights hold, those that are nodes (PaddlePaddle's exporter) among them."""
+    constants = [node.outputs[0] for node in model.graph if node.op_type == "Constant"]
+    tensors = map(ir.convenience.get_const_tensor, (*model.graph.initializers.values(), *constants))
     return sum(
         math.prod(tensor.shape.numpy()) for tensor in tensors if tensor is not None and tensor.dtype.is_floating_point()
     )

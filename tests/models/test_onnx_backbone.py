@@ -36,6 +36,17 @@ def test_features_and_own_classifier_give_the_answer_of_the_file(zoo, recipe_fil
     assert own.names is None
 
 
+def test_weights_that_are_nodes_of_the_graph_are_counted(zoo, recipe_file, tmp_path):
+    model = onnx.load(zoo)
+    for weight in list(model.graph.initializer):  # as PaddlePaddle's exporter has them
+        model.graph.node.insert(0, onnx.helper.make_node("Constant", [], [weight.name], value=weight))
+        model.graph.initializer.remove(weight)
+    onnx.save(model, path := tmp_path / "nodes.onnx")
+    found, images = load(path, recipe_file()), torch.randn(2, 3, 8, 8)
+    assert found.parameter_count == load(zoo, recipe_file()).parameter_count == 4 * 3
+    torch.testing.assert_close(found(images), load(zoo, recipe_file())(images))
+
+
 @pytest.mark.parametrize("inner", ["c", "f", "k"])  # the first value, the last, and a weight
 @pytest.mark.parametrize("name", ["images", "features"])
 def test_an_inner_value_may_have_the_name_of_the_input_or_the_features(inner, name, zoo, onnx_file, recipe_file):

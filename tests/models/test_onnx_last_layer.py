@@ -20,6 +20,8 @@ TAILS = {
     "a Gemm of transposed weights": "t = Transpose<perm=[1,0]>(w) scores = Gemm(f, t, b)",
     "a product and a sum": "t = Transpose<perm=[1,0]>(w) m = MatMul(f, t) scores = Add(m, b)",
     "a sum the other way": "t = Transpose<perm=[1,0]>(w) m = MatMul(f, t) scores = Add(b, m)",
+    "casts before its bias": "t = Transpose<perm=[1,0]>(w) m = MatMul(f, t) "
+    "d = Cast<to=11>(m) e = Cast<to=1>(d) scores = Add(b, e)",
     "a product": "t = Transpose<perm=[1,0]>(w) scores = MatMul(f, t)",
     "shapes behind it": "g = Gemm<transB=1>(f, w, b) i = Identity(g) d = Dropout(i) scores = Flatten(d)",
 }

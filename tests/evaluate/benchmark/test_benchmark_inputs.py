@@ -9,6 +9,8 @@ from headsmith import InputError, write_report
 from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError
 from headsmith.evaluate.benchmark import Benchmark, benchmark
+from headsmith.evaluate.benchmark.options import BenchmarkOptions
+from headsmith.evaluate.benchmark.plan import Entry, units_of
 from headsmith.evaluate.benchmark.stages import Stages
 
 
@@ -63,6 +65,14 @@ def test_a_wrong_file_is_told_with_its_key(zoo, tmp_path, no_work, text, message
     with pytest.raises(InputError) as error:
         benchmark(zoo.images, config=tmp_path / "zoo.yaml", out=tmp_path / "out")
     assert message in str(error.value)
+
+
+def test_a_named_backbone_at_several_sizes_has_a_name_for_each():
+    entries = [Entry(backbone="lite0", name="ours"), Entry(backbone="lite0"), Entry(backbone="lite0", image_size=64)]
+    found = units_of(
+        [*entries, Entry(backbone="lite0", name="own", image_size=64)], BenchmarkOptions(image_size=(96, 160))
+    )
+    assert [unit.name for unit in found] == ["ours-96", "ours-160", "lite0-96", "lite0-160", "lite0-64", "own"]
 
 
 def test_a_folder_belongs_to_its_images(five, zoo, image_folder, tmp_path, no_work):
