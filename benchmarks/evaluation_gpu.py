@@ -27,8 +27,8 @@ from headsmith.export.metadata import Metadata, identity
 from headsmith.export.options import OPSET
 from headsmith.export.precision.half import to_half
 from headsmith.models.backbone import load_backbone
+from headsmith.models.execution_provider import provider_of
 from headsmith.models.heads import Linear
-from headsmith.models.onnx_session import PROVIDERS
 from headsmith.models.preprocessing import Preprocessing
 from headsmith.models.preprocessing_layers import Normalize
 from headsmith.models.pretrained import backbone_classifier
@@ -118,7 +118,7 @@ def write(name: str, folder: Path) -> Written:
 def onnxruntime_rows(name: str, precision: str, path: Path, reference: Path, report: Callable[[GpuRow], None]) -> None:
     """Plain runs, a loop with bound buffers as one writes it by hand, and ours; flips against float32 on the CPU."""
     with failures(report, name, precision, "onnxruntime"):
-        model = OnnxModel(path, "cuda", usable_cpus())
+        model = OnnxModel(path, provider_of("cuda"), usable_cpus())
         nodes, wrong = nodes_by_provider(model.session), misplaced_nodes(model.session, path)
         report(GpuRow(name, precision, "nodes by provider", 0, f"{nodes}, misplaced: {wrong or 'none'}"))
         feed = model.metadata.input_name
@@ -133,13 +133,15 @@ def onnxruntime_rows(name: str, precision: str, path: Path, reference: Path, rep
         report(GpuRow(name, precision, "headsmith", ours, f"{ours / by_hand:.1%} of the bound loop"))
         report(GpuRow(name, precision, "headsmith, scored", scored, f"{scored / by_hand:.1%} of the bound loop"))
     with failures(report, name, precision, "flips"):
-        report(GpuRow(name, precision, "against fp32 on the CPU", 0, flips(OnnxModel(path, "cuda", 1), reference)))
+        found = flips(OnnxModel(path, provider_of("cuda"), 1), reference)
+        report(GpuRow(name, precision, "against fp32 on the CPU", 0, found))
 
 
 def bound_by_hand(path: Path, feed: str) -> Step:
     """The loop that one writes for speed: every buffer is allocated once, for one size of batch."""
-    kind, options = PROVIDERS["cuda"]
-    session = onnxruntime.InferenceSession(path, providers=[(kind, options), "CPUExecutionProvider"])
+    cuda = provider_of("cuda")
+    wanted = [(cuda.kind, cuda.with_defaults(1)), "CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(path, providers=wanted)
     binding = session.io_binding()
     first = batches(1)[0]
     fed = OrtValue.ortvalue_from_numpy(first, "cuda")
@@ -172,7 +174,7 @@ def flips(model: OnnxModel, reference: Path) -> str:
 @cache
 def exact_logits(reference: Path) -> list[np.ndarray]:
     """What the float32 file answers on the CPU."""
-    model = OnnxModel(reference, "cpu", usable_cpus())
+    model = OnnxModel(reference, provider_of("cpu"), usable_cpus())
     return [model.run(batch).logits for batch in batches(IMAGES // BATCH)]
 
 

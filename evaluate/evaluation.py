@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from ..core.arguments import typed
@@ -14,11 +15,13 @@ from ..export.bundle.hub import HUB, local_folder
 from ..export.bundle.manifest import MANIFEST, Manifest, read_manifest
 from ..export.held_out import HeldOutImages
 from ..export.runtime import checked_threads
+from ..models.execution_provider import AnyProvider
+from ..models.onnx_session import require_provider
 from ..trainer.features.images.kept_crops import CropFolder
 from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
-from .measuring.timing_in_turns import CHEAP, THOROUGH, time_together
+from .measuring.timing_in_turns import CHEAP, THOROUGH, Untimed, time_together
 from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import Results, ResultsFolder, load_results
@@ -44,7 +47,7 @@ def evaluate_classifiers(
     output: str | None = None,
     checkpoint: str | Path | None = None,
     k: Sequence[int] = KS,
-    provider: str = "cpu",
+    provider: AnyProvider | Sequence[AnyProvider] = ("cpu",),
     allow_fallback: bool = False,
     batch_size: int = 64,
     threads: int | None = None,
@@ -79,7 +82,8 @@ def evaluate_classifiers(
         output: Of such files: the output with the scores, where several could be.
         checkpoint: Local weights of a ``timm:`` or ``torchvision:`` network.
         k: The k of the top-k accuracies.
-        provider: ``cpu`` or ``cuda``; it runs, and runs every node, or it is an error.
+        provider: What runs them, see `headsmith.export.open_model`; of several each gives a row. It runs, and runs
+            every node, or it is an error.
         allow_fallback: Let the CPU run nodes that the provider cannot; they are counted.
         batch_size: Inputs a run.
         threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
@@ -97,7 +101,7 @@ def evaluate_classifiers(
         InputError: A source that names nothing, data without a held-out image, a provider that does not run here, or
             not one classifier could be measured.
     """
-    threads = checked_threads(provider, threads)
+    threads = checked_threads(threads)
     options = of_keywords(EvaluationOptions, locals())
     sources = [models] if isinstance(models, str | Path | Bundle) else list(models)
     rows = expand([source.source if isinstance(source, Bundle) else source for source in sources])
@@ -107,6 +111,9 @@ def evaluate_classifiers(
 def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions, crops: CropFolder | None = None) -> Results:
     """`evaluate_classifiers` with its options as one, and with crops that may have been kept of the images."""
     check_outside(out, options.data)
+    for provider in options.provider:
+        if not provider.is_cpu:
+            require_provider(provider)
     candidates = find_candidates(rows, **options.files)
     source = replace(options.source, part=part_trained_on(options.source, _manifests(rows)))
     held_out = open_data(source)
@@ -123,13 +130,13 @@ def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions, crop
     folder = ResultsFolder(out, record)
     if folder.begun:
         load_results(folder.path)  # what an older version wrote is refused before anything runs
-    found, untimed = list[EvalResult | FailedModel](), list[tuple[Candidate, EvalResult]]()
+    found, untimed = list[EvalResult | FailedModel](), list[Untimed]()
     with keeping(lambda: _kept(found, folder)):
-        for candidate in candidates:
-            one = evaluate_one(candidate, held_out, folder, options)
+        for provider, candidate in product(options.provider, candidates):
+            one = evaluate_one(candidate, provider, held_out, folder, options)
             found.append(one)
             if isinstance(one, EvalResult) and isinstance(candidate, Candidate) and not is_timed(one, options):
-                untimed.append((candidate, one))
+                untimed.append(Untimed(candidate, provider, one))
     failed = [one for one in found if isinstance(one, FailedModel)]
     if len(failed) < len(found) or folder.begun:
         folder.fail(failed)

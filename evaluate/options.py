@@ -8,6 +8,7 @@ from typing import Any
 from ..core.count_limits import check_at_once
 from ..core.errors import InputError
 from ..core.settings import check_choices, setting
+from ..models.execution_provider import ExecutionProvider, providers_of
 from .held_out_record import HeldOutSource
 
 KS, TORCH = (1, 5), "torch"
@@ -63,7 +64,11 @@ class EvaluationOptions:
     output: str | None = setting(None, "The output of such files with the scores.")
     checkpoint: str | Path | None = setting(None, "Local weights of a timm: or torchvision: network.")
     k: tuple[int, ...] = setting(KS, "Top-k for these k, and top-1.", parser=numbers, metavar="K,K,...")
-    provider: str = setting("cpu", "onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
+    provider: tuple[ExecutionProvider, ...] = setting(
+        ("cpu",),
+        "onnxruntime's execution providers, a row for each: cpu, cuda, tensorrt, openvino, ... as this onnxruntime has "
+        "them, or YAML files with their options. They run, or it is an error.",
+    )
     allow_fallback: bool = setting(False, "Let the CPU run nodes that the provider cannot; they are counted.")
     batch_size: int = setting(64, "Images a run of the session.")
     threads: int | None = setting(
@@ -75,6 +80,7 @@ class EvaluationOptions:
     strict: bool = setting(False, "Stop at the first unreadable image instead of reporting it.")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", providers_of(self.provider))
         check_choices(self)
         check_at_once("--batch-size", self.batch_size)
         if (least := min(self.k, default=0)) < 1:

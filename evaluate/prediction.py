@@ -11,6 +11,7 @@ from ..core.errors import InputError
 from ..core.printable import printable
 from ..export.bundle.bundle import Bundle
 from ..export.runtime import Array, Model
+from ..models.execution_provider import AnyProvider
 from ..models.images import UnreadableImage, described, open_image, remarks
 
 BATCH = 32
@@ -41,7 +42,7 @@ def predict(
     images: Sequence[str | Path],
     *,
     k: int = 5,
-    provider: str = "cpu",
+    provider: AnyProvider = "cpu",
     threads: int | None = None,
 ) -> list[Prediction]:
     """Name the best labels of images with a bundle's ONNX file.
@@ -50,7 +51,7 @@ def predict(
         bundle: A bundle, its folder, or ``hf:USER/REPO`` on the Hugging Face hub.
         images: Image files, each decoded as in training and evaluation, and folders, all of whose images are meant.
         k: Labels an image.
-        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
+        provider: See `headsmith.export.open_model`; it runs, or it is an error.
         threads: Threads of onnxruntime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
 
     Returns:

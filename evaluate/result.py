@@ -9,13 +9,13 @@ from huggingface_hub import repocard_data as hub
 from ..core.coded_warnings import CodedWarning, are_worthless, of_texts
 from ..core.files import read_json, write_json
 from ..core.json_values import JsonObject
-from ..core.records import HASHES, check_hashes, to_json, with_hashes
+from ..core.records import HASHES, OPTIONAL, check_hashes, to_json, with_hashes
 from ..core.typed_json import structured
 from ..metrics.proportions import Share
 from ..models.preprocessing import Preprocessing
 from ..trainer.features.images.samples import Unreadable
 from .held_out_record import ADVICE
-from .measuring.published import Flips, Verdict
+from .measuring.published import CpuDifference, Flips, Verdict
 from .measuring.speed_figures import Speed
 from .metrics import ClassTable, ConfusedPairs, Reliability, Selective, Summary
 
@@ -41,8 +41,8 @@ class EvaluationSetup:
         interpolation: Of the resize, or ``None``.
         preprocessing: The recipe of resize, crop and normalisation, or ``None``.
         provider: Execution provider that ran.
-        provider_name: What it was asked for by: ``cpu`` or ``cuda``.
-        provider_options: Its options.
+        provider_name: What it was asked for by: ``cpu``, or the name of a YAML file.
+        provider_options: Its options, defaults of ours among them.
         nodes: How many nodes of the graph each provider runs; empty where the runtime does not say.
         threads: Threads inside an operator.
         runtime: Name and version of the runtime.
@@ -111,6 +111,7 @@ class EvalResult:
         unreadable: What was left out.
         duplicates: Inputs that an earlier one repeats, byte by byte; they count.
         notes: Facts of the classifier's setup and of the images, in words.
+        beside_cpu: Beside the same file on the CPU, of at most 256 inputs; ``None`` where that ran it.
         conditions: Hash of machine, versions, threads and batch size, under which it was measured.
     """
 
@@ -136,6 +137,7 @@ class EvalResult:
     notes: list[str] = field(default_factory=list)
     conditions: str = ""
     not_finite_at: list[int] = field(default_factory=list)
+    beside_cpu: CpuDifference | None = field(default=None, metadata=OPTIONAL)
     predictions_sha256: str = ""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from ..core.count_limits import check_threads
 from ..core.cpus import default_threads
 from ..core.errors import InputError
 from ..core.files import regular_file
-from ..models.onnx_session import PROVIDERS
+from ..models.execution_provider import AnyProvider, ExecutionProvider, provider_of
 from ..models.runtime_settings import RuntimeSettings
 from .formats.registry import FORMATS
 from .metadata import Metadata
@@ -56,7 +56,7 @@ class Model(ABC):
     Attributes:
         path: The file.
         metadata: What it says of itself.
-        provider: What runs it, as ``cpu`` or ``cuda``.
+        provider: What runs it.
         settings: Library and version, provider and threads, for reports.
         load_seconds: What opening took.
         probabilities: Whether files of this kind give the softmax of all classes where an export asks for it.
@@ -65,7 +65,7 @@ class Model(ABC):
     probabilities = True
     path: Path
     metadata: Metadata
-    provider: str
+    provider: ExecutionProvider
     settings: RuntimeSettings
     load_seconds: float
 
@@ -108,26 +108,24 @@ def _png(pixels: Array) -> bytes:
         return file.getvalue()
 
 
-def checked_threads(provider: str, threads: int | None) -> int:
-    """How many threads an operator gets; see `open_model` for the arguments.
+def checked_threads(threads: int | None) -> int:
+    """How many threads an operator gets; see `open_model` for the argument.
 
     Raises:
-        InputError: A provider that is not known, or no thread at all.
+        InputError: No thread at all.
     """
-    if provider not in PROVIDERS:
-        raise InputError(f"--provider {provider}: not known; expected one of {', '.join(PROVIDERS)}")
     if threads is not None:
         check_threads("--threads", threads)
     return threads or default_threads()
 
 
 @typed
-def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None = None) -> Model:
+def open_model(path: str | Path, *, provider: AnyProvider = "cpu", threads: int | None = None) -> Model:
     """Open an exported file, by the ending of its name.
 
     Args:
         path: The file.
-        provider: ``cpu`` or ``cuda``.
+        provider: ``cpu``, ``cuda`` or whatever this onnxruntime has, or a YAML file: see `provider_of`.
         threads: Threads inside an operator; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
 
     Raises:
@@ -137,9 +135,9 @@ def open_model(path: str | Path, *, provider: str = "cpu", threads: int | None =
     if not path.exists():
         raise InputError(f"{path}: no such file")
     regular_file(path)
-    threads = checked_threads(provider, threads)
+    runs, threads = provider_of(provider), checked_threads(threads)
     models = {Path(entry.file).suffix: entry.open for entry in FORMATS.values()}
     if path.suffix not in models:
         kind = f"{path.suffix} files" if path.suffix else "files without a suffix"
         raise InputError(f"{path}: cannot run {kind}; expected one of {', '.join(models)}")
-    return models[path.suffix](path, provider, threads)
+    return models[path.suffix](path, runs, threads)

@@ -4,16 +4,15 @@ from dataclasses import dataclass
 
 import onnxruntime
 import torch
-from onnx import TensorProto, helper
 from rich.table import Table
 
 from .core.cpus import default_threads
 from .core.environment import describe_device, versions
+from .core.errors import InputError
 from .core.records import to_json
-from .models.onnx_session import OrtErrors
+from .models.execution_provider import ExecutionProvider
+from .models.onnx_session import require_provider
 from .show import console, show_json
-
-NOT_LOADED: tuple[type[Exception], ...] = (RuntimeError, *OrtErrors)
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,13 @@ def examine() -> Machine:
     )
 
 
-def _loads(provider: str) -> bool:
-    """Start a session on a one-node model and see whether the provider is in it."""
-    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", value[:1], value[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    onnxruntime.set_default_logger_severity(4)  # a missing library is an answer here, not an error to print
-    if torch.cuda.is_available():
-        onnxruntime.preload_dlls()
+def _loads(kind: str) -> bool:
+    """Whether a session on a provider starts."""
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=[provider], enable_fallback=0)
-    except NOT_LOADED:
+        require_provider(ExecutionProvider(kind, kind))
+    except InputError:
         return False
-    return provider in session.get_providers()
+    return True
 
 
 def show(found: Machine, as_json: bool) -> None:

@@ -54,8 +54,11 @@ def _columns(rows: "list[BenchmarkRow]") -> dict[str, list[str]]:
     }
     further = dict.fromkeys(provider for row in rows for provider in row.providers)
     for provider in further:
-        latencies = [row.providers[provider].latency if provider in row.providers else None for row in rows]
-        columns[f"ms, {provider}"] = ["" if latency is None else str(latency) for latency in latencies]
+        found = [row.providers.get(provider) for row in rows]
+        columns[f"ms, {provider}"] = ["" if one is None else str(one.latency or "failed") for one in found]
+        columns[f"moved, {provider}"] = [
+            "" if one is None or one.moved is None else f"{one.moved:.2g}" for one in found
+        ]
     return columns
 
 

@@ -29,9 +29,9 @@ def show_results(results: "Results", as_json: bool) -> None:
     if dropped:
         console.print(f"no room here for {', '.join(dropped)}; results.csv has them")
     first = results[0]
-    kind = _kind(first)
+    kind, providers = _kind(first), ", ".join(dict.fromkeys(result.setup.provider for result in results))
     console.print(
-        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} {kind}, {first.setup.provider}, "
+        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} {kind}, {providers}, "
         f"{first.setup.threads} threads, warm-up left out; = means tied with the best (McNemar's p, by Holm, at "
         "least 0.05)",
     )
@@ -128,6 +128,8 @@ def _show_reference(result: "EvalResult") -> None:
             f"{escape(result.model)}: {100 * verdict.difference:+.2f} against the published {100 * verdict.top1:.2f} %"
             f", {word} the interval ({escape(verdict.source)})"
         )
+    if result.beside_cpu is not None:
+        console.print(f"{escape(result.model)} under {escape(result.setup.provider_name)}: {result.beside_cpu}")
     if against is not None:
         paired = against.difference
         console.print(

@@ -16,6 +16,7 @@ from ..core.files import parse_json
 from ..core.typed_json import structured
 from .backbone_sources import Source
 from .class_names import ClassNames
+from .execution_provider import provider_of
 from .onnx_graph import affine_weights, cut, data_folder, find_last_layer, only_input, parameter_count, read_onnx
 from .onnx_graph.layout import check_pixels, layout_of
 from .onnx_graph.truncation import IMAGES
@@ -69,7 +70,7 @@ class OnnxNetwork(nn.Module):
         if provider not in self._sessions:
             self._sessions[provider] = open_session(
                 ir.to_proto(self.graph).SerializeToString(),
-                provider,
+                provider_of(provider, "--device"),
                 torch.get_num_threads(),
                 name=self._name,
                 data_folder=data_folder(self.graph),

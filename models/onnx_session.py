@@ -3,22 +3,16 @@
 import re
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 import onnxruntime
 
-from ..core.environment import versions
 from ..core.errors import DamagedFileError, InputError, ProviderError
+from .execution_provider import CPU, TENSORRT, ExecutionProvider, package_of, runtime
 from .runtime_settings import RuntimeSettings
 
-PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
-    "cpu": ("CPUExecutionProvider", {}),
-    # TF32, the default of this provider, moves logits by up to 1e-1; the search for the fastest convolution is
-    # repeated for every new batch size.
-    "cuda": ("CUDAExecutionProvider", {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}),
-}
-_CUDA_PACKAGE = "pip install 'onnxruntime-gpu[cuda,cudnn]' on a machine with an NVIDIA driver that fits it"
 _state = onnxruntime.capi.onnxruntime_pybind11_state
 OrtErrors: tuple[type[Exception], ...] = tuple(
     error for error in vars(_state).values() if isinstance(error, type) and issubclass(error, Exception)
@@ -40,7 +34,7 @@ _SKEW = {
 
 def open_session(
     model: Path | bytes,
-    provider: str,
+    provider: ExecutionProvider,
     threads: int,
     *,
     name: str,
@@ -52,7 +46,7 @@ def open_session(
 
     Args:
         model: The file, or its bytes.
-        provider: ``cpu`` or ``cuda``.
+        provider: What runs it.
         threads: Threads inside an operator.
         name: How to call the file in an error.
         data_folder: Where the external data of a model in bytes lie.
@@ -61,10 +55,9 @@ def open_session(
 
     Raises:
         DamagedFileError: onnxruntime cannot read the file, or it is newer than onnxruntime.
+        InputError: The provider cannot run the file, or does not take one of its options.
         ProviderError: The provider cannot run here.
     """
-    kind, options = PROVIDERS[provider]
-    require_provider(provider, option)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.log_severity_level = 4  # what goes wrong is raised, and told once
@@ -73,40 +66,72 @@ def open_session(
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
     if operators is not None:
         settings.register_custom_ops_library(operators)
-    wanted = [(kind, options)] if provider == "cpu" else [(kind, options), ("CPUExecutionProvider", {})]
+
+    def opened(*wanted: tuple[str, dict[str, str]]) -> onnxruntime.InferenceSession:
+        return onnxruntime.InferenceSession(model, settings, providers=list(wanted), enable_fallback=0)
+
     try:
         with _quiet_onnxruntime():
-            if provider == "cuda":
-                onnxruntime.preload_dlls()
-            session = onnxruntime.InferenceSession(model, settings, providers=wanted, enable_fallback=0)
+            if provider.on_cuda:
+                _load_libraries(provider)
+            own = provider.with_defaults(threads)
+            session = opened((provider.kind, own), *((kind, {}) for kind in provider.others))
     except SessionErrors as error:
-        raise DamagedFileError(f"{name}: {_cannot_open(error)}; export it again") from None
-    if session.get_providers()[0] != kind:
+        if provider.is_cpu:
+            raise DamagedFileError(f"{name}: {_cannot_open(error)}; export it again") from None
+        try:
+            opened((CPU.kind, {}))
+        except SessionErrors as on_cpu:
+            raise DamagedFileError(f"{name}: {_cannot_open(on_cpu)}; export it again") from None
+        raise InputError(f"{name}: {provider} cannot run it ({short_reason(error)}); use --provider cpu") from None
+    if session.get_providers()[0] != provider.kind:
+        options = f" with {provider.options}" if provider.options else ""
         raise ProviderError(
-            f"{option} {provider}: onnxruntime could not start {kind} here; {_CUDA_PACKAGE}, or use {option} cpu"
+            f"{option} {provider}: onnxruntime could not start {provider.kind}{options} here; "
+            f"{package_of(provider.kind)}, or use {option} cpu"
         )
     return session
 
 
-def onnxruntime_package() -> str:
-    """Which distribution the installed onnxruntime is: ``onnxruntime`` or ``onnxruntime-gpu``."""
-    return "onnxruntime-gpu" if "onnxruntime-gpu" in versions() else "onnxruntime"
+def _load_libraries(provider: ExecutionProvider) -> None:
+    """Load the libraries of CUDA, and of TensorRT where its package is installed, for onnxruntime to find them."""
+    onnxruntime.preload_dlls()
+    if provider.kind == TENSORRT:
+        with suppress(ImportError, OSError):
+            import_module("tensorrt")
 
 
-def session_settings(session: onnxruntime.InferenceSession, provider: str, threads: int) -> RuntimeSettings:
+def check_used(session: onnxruntime.InferenceSession, name: str) -> None:
+    """Refuse a provider that runs not one node of a graph.
+
+    Args:
+        session: Its session.
+        name: How to call its file in an error.
+
+    Raises:
+        InputError: It runs none.
+    """
+    first, found = session.get_providers()[0], {part.ep_name for part in session.get_provider_graph_assignment_info()}
+    if found and first not in found:
+        raise InputError(f"{name}: {first} runs not one of its nodes; use --provider cpu")
+
+
+def session_settings(
+    session: onnxruntime.InferenceSession, provider: ExecutionProvider, threads: int
+) -> RuntimeSettings:
     """What a session runs on."""
     return RuntimeSettings(
-        runtime=f"{onnxruntime_package()} {onnxruntime.__version__}",
+        runtime=runtime(),
         provider=session.get_providers()[0],
         threads=threads,
-        provider_options=PROVIDERS[provider][1],
+        provider_options=provider.with_defaults(threads),
     )
 
 
 def short_reason(error: Exception) -> str:
     """What onnxruntime says, on one line and without the place in its own source."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
-    text = re.sub(r"/onnxruntime_src/.*\)(?: const)?(?: \[with [^\]]*\])? (?=\w)", "", text)
+    text = re.sub(r"/onnxruntime(?:_src)?/.*\)(?: const)?(?: \[with [^\]]*\])? (?=\w)", "", text)
     return textwrap.shorten(text, 200, placeholder=" ...")
 
 
@@ -124,23 +149,30 @@ def _cannot_open(error: Exception) -> str:
     return f"onnxruntime cannot open it ({short_reason(error)})"
 
 
-def require_provider(provider: str, option: str = "--provider") -> None:
-    """Refuse a provider that the installed onnxruntime was built without; whether it starts is seen when it does.
+def require_provider(provider: ExecutionProvider, option: str = "--provider") -> None:
+    """Refuse a provider that does not start here, or not with its options, as a graph of one node tells.
 
     Args:
-        provider: One of `PROVIDERS`.
+        provider: The provider.
         option: How the user chose it.
 
     Raises:
-        ProviderError: It was.
+        ProviderError: It does not.
     """
-    kind, _ = PROVIDERS[provider]
-    available = onnxruntime.get_available_providers()
-    if kind not in available:
+    from onnx import TensorProto, helper
+
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "probe", value[:1], value[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    try:
+        open_session(model.SerializeToString(), provider, 1, name="probe", option=option)
+    except ProviderError:
+        raise
+    except InputError as error:
+        advice = "correct its options" if provider.options else package_of(provider.kind)
         raise ProviderError(
-            f"{option}: this {onnxruntime_package()} {onnxruntime.__version__} has no {kind}, only "
-            f"{', '.join(available)}; {_CUDA_PACKAGE}, or use {option} cpu"
-        )
+            f"{option} {provider}: cannot start here ({innermost(error)}); {advice}, or use {option} cpu"
+        ) from None
 
 
 @contextmanager

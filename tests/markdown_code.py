@@ -16,6 +16,7 @@ NOT_RUN = {
     "headsmith demo": "half a minute; tests/cli/test_end_to_end.py runs a quick one",
     "headsmith benchmark": "minutes; tests/evaluate/benchmark runs a small one",
     "headsmith verify bundles/photos --data photos --provider cuda": "needs a GPU; tests/export/parity has the rest",
+    "headsmith evaluate bundles/photos --data photos/test --provider cpu cuda": "needs a GPU; so test_openvino.py",
 }
 
 

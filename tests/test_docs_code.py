@@ -25,6 +25,7 @@ from headsmith.evaluate.metrics import score_rows
 from headsmith.evaluate.zoo.manifest import read_manifest
 from headsmith.export import export_classifier
 from headsmith.models import backbone_sources
+from headsmith.models.execution_provider import provider_of
 from headsmith.models.recipe_file import read_recipe, recipe_of
 from headsmith.trainer import FeatureSet, extract, train
 from headsmith.trainer.sweep import sweeping
@@ -54,6 +55,7 @@ YAML = {
         lambda path: [recipe_of(row.preprocessing, row.id, None) for row in read_manifest(path)[:1]],
     ),
     "backbones": ("benchmark.yaml", read_config),
+    "options": ("tf32.yaml", provider_of),
     "resize_mode": ("recipe.yaml", lambda path: read_recipe(path, "nchw")),
 }
 GRAPH = """(float[N,3,224,224] images) => (float[N,9] logits) {

@@ -93,8 +93,8 @@ def benchmark(
     )
     also = expand(options.also) if options.also else []
     pick_device(options.device)
+    checked_threads(options.threads)
     for provider in options.provider:
-        checked_threads(provider, options.threads)
         require_provider(provider)
     check_outside(out, images)
     opened = open_images(images, image_column=options.image_column, label_column=options.label_column)
@@ -175,7 +175,7 @@ def _record(work: Work, table: Table) -> BenchmarkRecord:
         images=work.images.fingerprint,
         class_names=work.images.class_names,
         splits={name: sum(one.split == name for one in work.images.samples) for name in SPLITS},
-        provider=work.options.provider[0],
+        provider=work.options.provider[0].name,
         bounds=table.bounds,
         winner=table.winner,
         sentence=table.sentence,

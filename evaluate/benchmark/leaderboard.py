@@ -10,14 +10,14 @@ from ...core.printable import printable
 from ...core.spreadsheet_cells import cell
 from ...metrics.proportions import Share
 from ..results.table import TIMM
-from .record import BASELINE, BenchmarkRecord, BenchmarkRow
+from .record import BASELINE, BenchmarkRecord, BenchmarkRow, ProviderFigures
 
 CSV, MARKDOWN = "leaderboard.csv", "leaderboard.md"
 COLUMNS = (
     *TIMM,
     *("kind", "state", "backbone", "sweep", "precision", "loss", "feature_dim"),
     *("val_top1", "val_top5", "top1_low", "top1_high", "n", "tied", "p_holm", "difference", "within"),
-    *("latency_p10_ms", "latency_p50_ms", "latency_p90_ms", "images_per_second", "memory_mb", "file_mb"),
+    *("latency_p10_ms", "latency_p50_ms", "latency_p90_ms", "images_per_second", "moved", "memory_mb", "file_mb"),
     *("extract_seconds", "sweep_seconds", "export_seconds", "promise", "bundle", "warnings", "notes", "reason"),
 )
 _STAGES = ("extract", "sweep", "export")
@@ -88,7 +88,7 @@ def _markdown(record: BenchmarkRecord) -> str:
     splits = ", ".join(f"{name} {count:,}" for name, count in record.splits.items())
     further = list(dict.fromkeys(provider for row in record.rows for provider in row.providers))
     headings = ["model", "", "top-1 % (95 %)", "top-5 %", "validation %", "ms", "images/s", "MB", "memory MB", "head"]
-    headings += [f"ms, {provider}" for provider in further]
+    headings += [f"{figure}, {provider}" for provider in further for figure in ("ms", "moved")]
     lines = [
         "# Which classifier to deploy",
         "",
@@ -125,8 +125,15 @@ def _shown(row: BenchmarkRow, further: Sequence[str]) -> list[str]:
         "" if row.file_mb is None else f"{row.file_mb:.1f}",
         "" if row.memory_mb is None else f"{row.memory_mb:.0f}",
         row.loss,
-        *("" if one is None or one.latency is None else str(one.latency) for one in others),
+        *(text for one in others for text in _elsewhere(one)),
     ]
+
+
+def _elsewhere(found: ProviderFigures | None) -> tuple[str, str]:
+    """Latency under a further provider, and how far its logits are from the CPU's; why there are none."""
+    if found is None or found.error:
+        return ("" if found is None else found.error), ""
+    return str(found.latency or ""), "" if found.moved is None else f"{found.moved:.2g}"
 
 
 def _promise(row: BenchmarkRow) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...export.bundle.manifest import MANIFEST, read_manifest
 from ...export.runtime import checked_threads
+from ...models.execution_provider import ExecutionProvider
 from ...trainer.features.images.kept_crops import CropFolder
 from ..evaluation import evaluate
 from ..metrics.agreement import agreement
@@ -64,18 +65,12 @@ class Measured:
         if other is None:
             why = next((one.error for one in results.failed if one.model == name), "not measured there")
             return ProviderFigures(None, None, None, None, None, why)
-        if first is None or self.results is None:
-            return ProviderFigures(other.speed.latency, other.speed.images_per_second, other.top1, None, None)
-        one, two = self.results.predictions(first.key).scores, results.predictions(other.key).scores
-        alike = one.topk_indices == two.topk_indices
-        moved = np.abs(one.topk_logits.astype(np.float64) - two.topk_logits)[alike]
-        return ProviderFigures(
-            other.speed.latency,
-            other.speed.images_per_second,
-            other.top1,
-            agreement(one, two).different,
-            float(moved.max(initial=0.0)),
-        )
+        flips = None
+        if first is not None and self.results is not None:
+            one, two = self.results.predictions(first.key).scores, results.predictions(other.key).scores
+            flips = agreement(one, two).different
+        moved = None if other.beside_cpu is None else other.beside_cpu.largest
+        return ProviderFigures(other.speed.latency, other.speed.images_per_second, other.top1, flips, moved)
 
 
 def measure(
@@ -104,15 +99,15 @@ def measure(
     bundles = {row.name: out / BUNDLES / row.name for row in rows if row.state == DONE}
     own = [ZooRow(name, str(path)) for name, path in bundles.items() if (path / MANIFEST).is_file()]
     found = {
-        provider: _measure_under(provider, out / RESULTS / provider, data, [*own, *also], options, crops)
+        provider.name: _measure_under(provider, out / RESULTS / provider.name, data, [*own, *also], options, crops)
         for provider in options.provider
     }
-    first, *others = options.provider
+    first, *others = found
     return Measured(found[first], {name: results for name in others if (results := found[name]) is not None})
 
 
 def _measure_under(
-    provider: str,
+    provider: ExecutionProvider,
     folder: Path,
     data: str,
     rows: Sequence[ZooRow],
@@ -127,9 +122,9 @@ def _measure_under(
         data=data,
         image_column=options.image_column,
         label_column=options.label_column,
-        provider=provider,
+        provider=(provider,),
         batch_size=options.batch_size,
-        threads=checked_threads(provider, options.threads),
+        threads=checked_threads(options.threads),
         speed=options.speed,
     )
     return evaluate(rows, folder, asked, crops)

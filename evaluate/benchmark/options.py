@@ -10,6 +10,7 @@ from ...core.errors import InputError
 from ...core.printable import shown
 from ...core.settings import Bound, check_choices, documented, setting
 from ...export.options import PRECISIONS
+from ...models.execution_provider import ExecutionProvider, providers_of
 
 ALL, TIED = "all", "tied"
 LARGEST_IMAGE = 4096
@@ -85,8 +86,10 @@ class BenchmarkOptions:
     precision: tuple[str, ...] = setting(
         ("fp32",), "What files compute in; a lower one has to pass its gate on validation.", values=PRECISIONS
     )
-    provider: tuple[str, ...] = setting(
-        ("cpu",), "onnxruntime's execution providers: the first measures the table, others add columns.", bounds=_WORDS
+    provider: tuple[ExecutionProvider, ...] = setting(
+        ("cpu",),
+        "onnxruntime's execution providers, or YAML files with their options: the first measures the table, others add "
+        "columns.",
     )
     also: tuple[str, ...] = setting(
         (), "Bundles and files of others as further rows, paired with the winner on the same images.", bounds=_WORDS
@@ -141,11 +144,12 @@ class BenchmarkOptions:
                     object.__setattr__(self, flag, parse(value))
                 except InputError as error:
                     raise InputError(f"--{flag}: {error}", keyword=flag) from None
+        object.__setattr__(self, "provider", providers_of(self.provider))
         check_choices(self)
         check_at_once("--batch-size", self.batch_size)
         if self.jobs is not None:
             check_threads("--jobs", self.jobs)
-        for name in ("image_size", "sweep", "precision", "provider", "also"):
+        for name in ("image_size", "sweep", "precision", "also"):
             values = getattr(self, name)
             if len(set(values)) < len(values) or not (values or name in ("image_size", "also")):
                 raise InputError(

@@ -14,6 +14,7 @@ from ...core.yaml_file import read_yaml
 from ...export.bundle.hub import HUB
 from ...models.backbones.libraries import ONNX
 from ...models.backbones.lists import expand_backbones
+from ...models.execution_provider import ExecutionProvider, provider_of
 from ...trainer.sweep.grid import read_plan
 from ..zoo.zoo_rows import ZOO, is_library
 from .options import BenchmarkOptions
@@ -103,6 +104,8 @@ def read_config(path: str | Path) -> tuple[list[Entry], dict[str, Any]]:
     if all(isinstance(one, str) for one in options.get("sweep", ())):
         grids = [str(Path(path).parent / one) if one.endswith(SUFFIXES) else one for one in options.get("sweep", ())]
         options |= {"sweep": tuple(grids)} if grids else {}
+    if "provider" in options:
+        options |= {"provider": tuple(_provider_from(Path(path), one) for one in options["provider"])}
     if all(isinstance(one, str) for one in options.get("also", ())):
         there = tuple(_model_from(Path(path).parent, one) for one in options.get("also", ()))
         options |= {"also": there} if there else {}
@@ -164,6 +167,12 @@ def _from(folder: Path, backbone: str) -> str:
     if backbone.startswith(ONNX):
         return f"{ONNX}{folder / backbone.removeprefix(ONNX)}"
     return str(folder / backbone) if backbone.endswith(SUFFIXES) else backbone
+
+
+def _provider_from(path: Path, given: Any) -> ExecutionProvider:
+    """An execution provider; a file of one starts at the folder of the file that names it."""
+    there = path.parent / given if isinstance(given, str) and given.endswith(SUFFIXES) else given
+    return provider_of(there, f"{path}: provider")
 
 
 def _model_from(folder: Path, source: str) -> str:

@@ -20,7 +20,8 @@ class ProviderFigures:
         images_per_second: Through the runtime.
         top1: Share of the test images that are right; ``None`` where it failed.
         flips: Images with another first answer than under the first provider.
-        moved: The largest difference to the logits there, among those of the five best that are of one class.
+        moved: The largest difference of a logit to that of the same file on the CPU, of at most 256 images; ``None``
+            for the CPU.
         error: Why it does not run there; empty where it does.
     """
 
@@ -56,6 +57,7 @@ class BenchmarkRow:
         top5: The same of five answers; ``None`` with fewer classes.
         latency: Of one image, in milliseconds.
         images_per_second: Through the runtime.
+        moved: See `ProviderFigures`, for the first provider.
         memory_mb: What the process grew by; ``None`` where that cannot be told.
         file_mb: Size of the file.
         within: Whether it meets all bounds; ``None`` where it is no candidate.
@@ -89,6 +91,7 @@ class BenchmarkRow:
     top5: Share | None = None
     latency: Latency | None = None
     images_per_second: float | None = None
+    moved: float | None = None
     memory_mb: float | None = None
     file_mb: float | None = None
     within: bool | None = None

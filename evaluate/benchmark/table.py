@@ -120,6 +120,7 @@ def _figured(row: BenchmarkRow, measured: Measured, bounds: dict[str, float]) ->
         top5=result.top5,
         latency=speed.latency,
         images_per_second=speed.images_per_second,
+        moved=None if result.beside_cpu is None else result.beside_cpu.largest,
         memory_mb=None if speed.memory_bytes is None else speed.memory_bytes / 1e6,
         file_mb=setup.bytes / 1e6,
         providers=measured.elsewhere(row.name),
@@ -174,7 +175,7 @@ def _list_flips(out: Path, winner: str, rows: Sequence[BenchmarkRow], options: B
     for row in rows:
         if row.kind == ALSO and row.top1 is not None:
             name = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in row.name)
-            compare(winner, row.name, results=out / RESULTS / options.provider[0], out=out / FLIPS / f"{name}.csv")
+            compare(winner, row.name, results=out / RESULTS / options.provider[0].name, out=out / FLIPS / f"{name}.csv")
 
 
 def _ordered(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:

@@ -83,6 +83,8 @@ class _Collector:
 def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Measurement:
     """Run a file over held-out inputs; the first batch is run once before the clock starts.
 
+    So is the first batch of any further size, but on the CPU, which compiles nothing for it.
+
     Args:
         model: The file.
         held_out: The inputs as it takes them.
@@ -108,7 +110,11 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
         sizes = BatchSizes(model)
         sizes.look(first.inputs, together.logits)
         start += time.perf_counter() - begun
+        warm = {len(first.ids)}
         for batch in chain([first], batches):
+            if not model.provider.is_cpu and len(batch.ids) not in warm:  # it may compile the graph for this size
+                start += _timed(model, batch.inputs)[1]
+                warm.add(len(batch.ids))
             outputs, seconds = _timed(model, batch.inputs)
             session_seconds += seconds
             found.add(batch, outputs)

@@ -5,13 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ...core.coded_warnings import CodedWarning
-from ...core.environment import cpu_name, describe_cpu, describe_device, pick_device, versions
+from ...core.environment import RUNTIMES, cpu_name, describe_cpu, describe_device, pick_device, versions
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model
 from ...metrics.chance import largest_share
+from ...models.execution_provider import ExecutionProvider
 from ...models.images import described
 from ..evaluation_warnings import in_keywords, warnings_of, was_trained_on
 from ..metrics import Summary, class_table, confused_pairs, reliability, selective, summarize, summarize_groups
@@ -21,33 +22,42 @@ from ..results import Predictions, ResultsFolder
 from ..zoo import Candidate, Failed, open_candidate
 from ..zoo.external_onnx import ExternalOnnxModel
 from ..zoo.failure import failure
+from .cpu_difference import beside_cpu, moved
 from .held_out_pass import Measurement, class_order, measure
 from .published import flips, judge
 from .setup_check import probed
 from .speed_figures import gpu_name, speed_of_pass
 
 CONFUSED = 100
-THAT_MATTER = ("headsmith", "onnxruntime-gpu", "onnxruntime", "torch", "torchvision", "pillow")
+THAT_MATTER = ("headsmith", *RUNTIMES, "torch", "torchvision", "pillow")
 
 
 def evaluate_one(
-    candidate: Candidate | Failed, data: HeldOut, folder: ResultsFolder, options: EvaluationOptions
+    candidate: Candidate | Failed,
+    provider: ExecutionProvider,
+    data: HeldOut,
+    folder: ResultsFolder,
+    options: EvaluationOptions,
 ) -> EvalResult | FailedModel:
-    """Measure one classifier and keep the result, or say why that failed; latency and memory are timed later."""
-    key, conditions = _key(candidate, data, options), _conditions(options)
+    """Measure one classifier under one of the providers and keep the result, or say why that failed.
+
+    Latency and memory are timed later.
+    """
+    key, conditions = _key(candidate, provider, data, options), _conditions(provider, options)
     try:
         if isinstance(candidate, Failed):
             raise InputError(candidate.error)
         found = folder.find(key)
         if found is not None and _holds(found, conditions, folder, options):
             return found
-        model = open_candidate(candidate, options.provider, options.threads)
+        model = open_candidate(candidate, provider, options.threads)
         result, predictions, logits = _measure(candidate, model, data, options)
     except ProviderError:
         raise
     except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
-        return FailedModel(candidate.id, candidate.source, failure(error, candidate.source), key)
-    result = replace(result, model=folder.name_for(candidate.id, key), conditions=conditions)
+        name = folder.name_for(candidate.id, key, provider.name)
+        return FailedModel(name, candidate.source, failure(error, candidate.source), key)
+    result = replace(result, model=folder.name_for(candidate.id, key, provider.name), conditions=conditions)
     folder.add(result, predictions, logits)
     return result
 
@@ -67,6 +77,7 @@ def _measure(
     measured = measure(model, held_out, options)
     notes += _remarked(held_out, candidate)
     speed = speed_of_pass(model, held_out, measured, options)
+    on_cpu = beside_cpu(candidate, model, held_out, options)
     against = None
     if options.against is not None:
         from .torch_comparison import torch_twin
@@ -79,7 +90,7 @@ def _measure(
     groups = None if data.groups is None else [data.groups[row] for row in measured.rows]
     summary, trained_on = summarize(scores, ks=options.k), was_trained_on(data.place, candidate.bundle)
     result = EvalResult(
-        key=_key(candidate, data, options),
+        key=_key(candidate, model.provider, data, options),
         model=candidate.id,
         source=candidate.source,
         labels=[*data.class_names, *(candidate.labels[output] for output in order[len(data.class_names) :])],
@@ -95,7 +106,7 @@ def _measure(
         verdict=None,
         against=against,
         warnings=[
-            *in_keywords([*candidate.warnings, *probe_warnings, *_strange_scores(model)]),
+            *in_keywords([*candidate.warnings, *probe_warnings, *_strange_scores(model), *moved(on_cpu, model)]),
             *warnings_of(summary, measured, _chance(data, measured, summary), trained_on),
         ],
         not_finite=measured.not_finite,
@@ -103,6 +114,7 @@ def _measure(
         unreadable=list(held_out.unreadable),
         duplicates=data.duplicates,
         notes=[*map(with_keywords, candidate.notes), *notes],
+        beside_cpu=on_cpu,
     )
     predictions = Predictions(measured.ids, scores, groups)
     result = replace(result, predictions_sha256=predictions.digest)
@@ -139,19 +151,19 @@ def _strange_scores(model: Model) -> list[CodedWarning]:
     return found
 
 
-def _key(candidate: Candidate | Failed, data: HeldOut, options: EvaluationOptions) -> str:
+def _key(candidate: Candidate | Failed, provider: ExecutionProvider, data: HeldOut, options: EvaluationOptions) -> str:
     """A hash of what is asked, and of whom: a classifier has one row for each, however and wherever it was measured."""
     about = candidate.source if isinstance(candidate, Failed) else candidate.fingerprint
-    return sha256_json(
-        [candidate.id, about, data.fingerprint, options.provider, options.allow_fallback, options.strict]
-    )[:32]
+    return sha256_json([candidate.id, about, data.fingerprint, provider.asked, options.allow_fallback, options.strict])[
+        :32
+    ]
 
 
-def _conditions(options: EvaluationOptions) -> str:
+def _conditions(provider: ExecutionProvider, options: EvaluationOptions) -> str:
     """A hash of where and with what it is answered: under others a classifier is measured again, in its place."""
     installed = {name: version for name, version in versions().items() if name in THAT_MATTER}
     return sha256_json(
-        [cpu_name(), os.cpu_count(), gpu_name(options.provider), options.threads, options.batch_size, installed]
+        [cpu_name(), os.cpu_count(), gpu_name(provider), options.threads, options.batch_size, installed]
     )[:32]
 
 
@@ -207,14 +219,12 @@ def _setup(candidate: Candidate, model: Model, data: HeldOut, options: Evaluatio
         interpolation=recipe.interpolation if recipe else None,
         preprocessing=recipe,
         provider=model.settings.provider,
-        provider_name=options.provider,
+        provider_name=model.provider.name,
         provider_options=model.settings.provider_options or {},
         nodes=nodes_by_provider(session) if (session := getattr(model, "session", None)) else {},
         threads=model.settings.threads,
         runtime=model.settings.runtime,
-        device=describe_cpu(model.settings.threads)
-        if options.provider == "cpu"
-        else describe_device(pick_device(options.provider)),
+        device=_device(model),
         batch_size=model.metadata.batch_size(options.batch_size),
         data=data.name,
         data_sha256=data.fingerprint,
@@ -224,3 +234,10 @@ def _setup(candidate: Candidate, model: Model, data: HeldOut, options: Evaluatio
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _device(model: Model) -> str:
+    """What it ran on, in words: the card's name, the CPU with its threads, or as the provider's options call it."""
+    if model.provider.on_cuda:
+        return describe_device(pick_device("cuda"))
+    return model.provider.options.get("device_type") or describe_cpu(model.settings.threads)

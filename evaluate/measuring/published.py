@@ -1,13 +1,16 @@
-"""A measurement beside another: what was published, or another runtime."""
+"""A measurement beside another: what was published, another runtime, or another execution provider."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...metrics.equality import difference
 from ...metrics.proportions import Share
-from ..metrics import RowScores, agreement
+from ..metrics import RowScores, agreement, score_rows
 from ..statistics import PairedDifference, paired_difference
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,40 @@ def flips(here: RowScores, there: RowScores, ids: list[str], runtime: str) -> Fl
         difference=paired_difference(here.correct(), there.correct()),
         max_abs_difference=gaps.largest,
     )
+
+
+@dataclass(frozen=True)
+class CpuDifference:
+    """A file under another provider than the CPU, and the same file there, on some of the held-out inputs.
+
+    Attributes:
+        n: How many inputs were compared.
+        flips: Inputs with another first answer, those with NaN in either among them; ties are none.
+        ties: Inputs whose first answers differ, where one shares the highest logit of the other.
+        largest: The largest absolute difference of a logit, over all classes, of inputs that are finite in both.
+        share: The same as a share of the largest logit on the CPU.
+        not_finite: Inputs with NaN or infinity in either.
+    """
+
+    n: int
+    flips: int
+    ties: int
+    largest: float
+    share: float
+    not_finite: int
+
+    def __str__(self) -> str:
+        return (
+            f"logits differ by up to {self.largest:.2g} ({self.share:.2g} of the largest) from those on the CPU, "
+            f"{self.flips} of {self.n} first answers"
+        )
+
+
+def compare(expected: Array, found: Array) -> CpuDifference:
+    """Compare logits ``(N, C)`` with those on the CPU."""
+    labels = np.zeros(len(expected), np.int64)  # who is right does not matter
+    first = agreement(score_rows(expected, labels), score_rows(found, labels))
+    gap, finite = difference(expected, found), np.isfinite(expected)
+    largest = np.abs(expected[finite]).max(initial=0.0)
+    share = gap.largest / float(largest) if gap.largest else 0.0
+    return CpuDifference(len(expected), first.different, first.tie, gap.largest, share, gap.not_finite)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Model
+from ...models.execution_provider import ExecutionProvider
 from ..options import EvaluationOptions
 from .held_out_pass import Measurement
 
@@ -115,18 +116,18 @@ def speed_of_pass(model: Model, held_out: HeldOut, measured: Measurement, option
     )
 
 
-def gpu_name(provider: str) -> str:
+def gpu_name(provider: ExecutionProvider) -> str:
     """The card that a provider runs on; empty where it uses none or torch finds none."""
-    if provider != "cuda":
+    if not provider.on_cuda:
         return ""
     import torch
 
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
-def gpu_memory(provider: str) -> int | None:
+def gpu_memory(provider: ExecutionProvider) -> int | None:
     """Bytes in use on the GPU, by anybody; ``None`` where the provider uses none or torch finds none."""
-    if provider != "cuda":
+    if not provider.on_cuda:
         return None
     import torch
 

@@ -14,6 +14,7 @@ from ...core.environment import free_memory
 from ...core.progress import progress
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model, Outputs
+from ...models.execution_provider import ExecutionProvider
 from ..evaluation_warnings import broken_at
 from ..result import BROKEN, BUSY, UNTIMED, EvalResult
 from ..results import ResultsFolder
@@ -53,6 +54,21 @@ CHEAP, THOROUGH = Effort(0.3, 50, ()), Effort(2.0, 500, BATCH_SIZES)
 
 
 @dataclass(frozen=True)
+class Untimed:
+    """A classifier that was measured and is still to be timed.
+
+    Attributes:
+        candidate: The classifier.
+        provider: What ran it.
+        result: What was measured.
+    """
+
+    candidate: Candidate
+    provider: ExecutionProvider
+    result: EvalResult
+
+
+@dataclass(frozen=True)
 class _Opened:
     result: EvalResult
     model: Model
@@ -73,56 +89,54 @@ class _Opened:
         return sorted({*self.result.not_finite_at, *(() if always else wrong)})
 
 
-def time_together(
-    found: Sequence[tuple[Candidate, EvalResult]], data: HeldOut, folder: ResultsFolder, effort: Effort
-) -> None:
+def time_together(found: Sequence[Untimed], data: HeldOut, folder: ResultsFolder, effort: Effort) -> None:
     """Time classifiers that were measured, in turns, and write what was found into their results."""
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     with progress("Timing", len(found), "models") as advance, collected():
         for group in _groups(found):
-            opened = [one for pair in group if (one := _open(*pair, data, folder, seen)) is not None]
+            opened = [one for untimed in group if (one := _open(untimed, data, folder, seen)) is not None]
             _time(opened, folder, effort)
             advance(len(group))
 
 
-def _groups(found: Sequence[tuple[Candidate, EvalResult]]) -> Iterator[list[tuple[Candidate, EvalResult]]]:
+def _groups(found: Sequence[Untimed]) -> Iterator[list[Untimed]]:
     """Those that are open at the same time."""
-    room, group, size = PART * free_memory(), list[tuple[Candidate, EvalResult]](), 0
-    for pair in found:
-        needed = TIMES * pair[0].bytes
+    room, group, size = PART * free_memory(), list[Untimed](), 0
+    for one in found:
+        needed = TIMES * one.candidate.bytes
         if group and (len(group) == OPEN or size + needed > room):
             yield group
             group, size = [], 0
-        group.append(pair)
+        group.append(one)
         size += needed
     if group:
         yield group
 
 
-def _open(
-    candidate: Candidate, result: EvalResult, data: HeldOut, folder: ResultsFolder, seen: set[str]
-) -> _Opened | None:
+def _open(untimed: Untimed, data: HeldOut, folder: ResultsFolder, seen: set[tuple[str, str]]) -> _Opened | None:
     """Open a file and see what memory it takes, without its runtime, which was loaded before."""
-    kept = [one for one in result.warnings if one.code != UNTIMED]
+    candidate, provider, result = untimed.candidate, untimed.provider, untimed.result
+    kept, runtime = [one for one in result.warnings if one.code != UNTIMED], (candidate.path.suffix, provider.kind)
     try:
-        if candidate.path.suffix not in seen:
-            _answered(candidate, result, data)
-            seen.add(candidate.path.suffix)
-        gpu, grown = gpu_memory(result.setup.provider_name), Growth()
-        model, one = _answered(candidate, result, data)
+        if runtime not in seen:
+            _answered(untimed, data)
+            seen.add(runtime)
+        gpu, grown = gpu_memory(provider), Growth()
+        model, one = _answered(untimed, data)
         memory = grown.bytes(at_least=candidate.bytes)
-        after = gpu_memory(result.setup.provider_name)
+        after = gpu_memory(provider)
     except Exception as error:  # noqa: BLE001 - as in `evaluate_one`; the others are timed
-        untimed = CodedWarning(UNTIMED, f"speed was not timed: {failure(error, candidate.source)}")
-        folder.update(replace(result, warnings=[*kept, untimed]))
+        why = CodedWarning(UNTIMED, f"speed was not timed: {failure(error, candidate.source)}")
+        folder.update(replace(result, warnings=[*kept, why]))
         return None
     used = None if gpu is None or after is None else max(after - gpu, 0)
     return _Opened(replace(result, warnings=kept), model, one, memory, used)
 
 
-def _answered(candidate: Candidate, result: EvalResult, data: HeldOut) -> tuple[Model, Array]:
+def _answered(untimed: Untimed, data: HeldOut) -> tuple[Model, Array]:
     """A file, opened, that has answered a batch, and one input of it."""
-    model = open_candidate(candidate, result.setup.provider_name, result.setup.threads)
+    candidate, result = untimed.candidate, untimed.result
+    model = open_candidate(candidate, untimed.provider, result.setup.threads)
     batch = next(data.for_classifier(model.metadata, candidate.names).sample(OPEN).batches(OPEN))
     one = batch.inputs[:1]
     # A file of a fixed batch takes no more memory for more inputs.

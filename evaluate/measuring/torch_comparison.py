@@ -11,6 +11,7 @@ from ...export.formats.registry import FORMATS
 from ...export.formats.torch_device import on_device, torch_device
 from ...export.metadata import Metadata
 from ...export.runtime import Array, Model, Outputs
+from ...models.execution_provider import ExecutionProvider
 from ...models.runtime_settings import RuntimeSettings
 from ..zoo import Candidate
 from ..zoo.exported import library_classifier
@@ -22,7 +23,9 @@ UNDER_TORCH = ("pt2", "torchscript", "timm")
 class ModuleModel(Model):
     """A classifier as the Python module that it was exported from."""
 
-    def __init__(self, classifier: Classifier, metadata: Metadata, path: Path, provider: str, threads: int) -> None:
+    def __init__(
+        self, classifier: Classifier, metadata: Metadata, path: Path, provider: ExecutionProvider, threads: int
+    ) -> None:
         start = time.perf_counter()
         self._device = torch_device(provider)
         self._classifier = classifier.to(self._device)

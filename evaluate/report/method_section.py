@@ -43,6 +43,7 @@ def method(results: Results, models: Sequence[RankedModel]) -> list[tuple[str, s
 def setup(model: RankedModel) -> list[str]:
     """A line of the table with `HEADINGS`."""
     made, speed, other = model.result.setup, model.result.speed, model.result.against
+    on_cpu = model.result.beside_cpu
     elsewhere = sum(made.nodes.values()) - made.nodes.get(made.provider, 0)
     return [
         model.name,
@@ -51,7 +52,7 @@ def setup(model: RankedModel) -> list[str]:
         made.model_sha256[:HASH],
         _preprocessing(model),
         made.labels_sha256[:HASH],
-        made.provider + (f", {elsewhere} nodes elsewhere" if elsewhere else ""),
+        made.provider + (f", {elsewhere} nodes elsewhere" if elsewhere else "") + (f"; {on_cpu}" if on_cpu else ""),
         str(made.threads),
         str(made.batch_size),
         made.runtime,

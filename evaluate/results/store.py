@@ -78,12 +78,13 @@ class ResultsFolder:
             self._put([result_row(result)])
         return result
 
-    def name_for(self, model: str, key: str) -> str:
-        """The name of a model in the table: its own, or with its key where another result bears that."""
+    def name_for(self, model: str, key: str, provider: str) -> str:
+        """The name of a model in the table: its own, or with provider or key where another result bears that."""
         taken = {
             row["model"] for row in read_table(self.path / TABLE) if row.get("key") != key and not row.get("error")
         }
-        return f"{model}@{key[:6]}" if model in taken else model
+        names = (model, f"{model} ({provider})", f"{model}@{key[:6]}")
+        return next((name for name in names if name not in taken), names[-1])
 
     def add(self, result: EvalResult, predictions: Predictions, logits: Array | None = None) -> None:
         """Keep a result, in place of one that was measured before under its key.

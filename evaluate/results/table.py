@@ -33,6 +33,7 @@ COLUMNS = (
         "device",
     ),
     *("published_top1", "published_top5", "published_by", "minus_published", "within"),
+    *("cpu_difference", "cpu_flips", "cpu_compared"),
     *("against", "flips", "ties", "not_finite", "unreadable", "duplicates", "warnings"),
     *("file", "model_sha256", "data", "data_sha256", "labels_sha256", "preprocessing_sha256"),
     *("versions", "created", "source", "key", "error"),
@@ -92,6 +93,9 @@ def result_row(result: EvalResult) -> Row:
             "minus_published": _share(result.verdict.difference),
             "within": result.verdict.within,
         }
+    if result.beside_cpu is not None:
+        on_cpu = result.beside_cpu
+        row |= {"cpu_difference": float(f"{on_cpu.largest:.6g}"), "cpu_flips": on_cpu.flips, "cpu_compared": on_cpu.n}
     if result.against is not None:
         found = result.against
         row |= {"against": found.runtime, "flips": found.different, "ties": found.tie}

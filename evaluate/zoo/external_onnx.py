@@ -10,7 +10,8 @@ from ...core.errors import InputError
 from ...export.formats.onnx_runtime import SessionRunner
 from ...export.metadata import BackboneIdentity, Metadata
 from ...export.runtime import TOP_K, Array, Model, Outputs
-from ...models.onnx_session import session_settings
+from ...models.execution_provider import ExecutionProvider
+from ...models.onnx_session import check_used, session_settings
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate
 from .external_session import open_external
@@ -41,13 +42,14 @@ class ExternalOnnxModel(Model):
             0..1.
     """
 
-    def __init__(self, candidate: Candidate, provider: str, threads: int) -> None:
+    def __init__(self, candidate: Candidate, provider: ExecutionProvider, threads: int) -> None:
         if candidate.setup is None or candidate.preprocessing is None:
             raise ValueError(f"{candidate.path}: says all of itself")
         self.path, self.provider, self._setup = candidate.path, provider, candidate.setup
         self._preprocessing = candidate.preprocessing
         start = time.perf_counter()
         self.session = open_external(candidate.path, provider, threads)
+        check_used(self.session, str(candidate.path))
         self._runner = SessionRunner(self.session, provider, name=str(candidate.path))
         self.load_seconds = time.perf_counter() - start
         self.metadata = _metadata(candidate)

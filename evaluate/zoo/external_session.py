@@ -7,13 +7,14 @@ import onnx_ir as ir
 import onnxruntime
 
 from ...core.errors import InputError
+from ...models.execution_provider import CPU, ExecutionProvider
 from ...models.onnx_graph import free_axes, only_input, read_proto
 from ...models.onnx_session import SessionErrors, open_session, short_reason
 
 BATCH = 2
 
 
-def open_external(path: Path, provider: str, threads: int) -> onnxruntime.InferenceSession:
+def open_external(path: Path, provider: ExecutionProvider, threads: int) -> onnxruntime.InferenceSession:
     """Open a file, axes of no possible size made free.
 
     Raises:
@@ -40,7 +41,7 @@ def ask_shapes(model: ir.Model, batch: int | None, image: tuple[int, ...], where
     """
     count, images = batch or BATCH, only_input(model, where)
     pixels = np.zeros((count, *image), (images.dtype or ir.DataType.FLOAT).numpy())
-    session = open_external(Path(where), "cpu", 1)
+    session = open_external(Path(where), CPU, 1)
     names = [str(value.name) for value in model.graph.outputs]
     try:
         found = session.run(names, {str(images.name): pixels})

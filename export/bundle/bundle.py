@@ -8,6 +8,7 @@ from typing import Self
 
 from ...core.errors import DamagedFileError, InputError
 from ...core.files import regular_file, sha256_file
+from ...models.execution_provider import AnyProvider
 from ...models.preprocessing import Preprocessing
 from ..formats.registry import FORMATS
 from ..metadata import check_labels
@@ -83,7 +84,7 @@ class Bundle:
         bundle._check_labels()
         return bundle
 
-    def open(self, format: str = "onnx", *, provider: str = "cpu", threads: int | None = None) -> Model:
+    def open(self, format: str = "onnx", *, provider: AnyProvider = "cpu", threads: int | None = None) -> Model:
         """Open one of the model files; see `headsmith.export.runtime`.
 
         Raises:

@@ -22,6 +22,7 @@ from ...core.archive import Archive, checked_archive
 from ...core.errors import DamagedFileError
 from ...core.json_values import JsonObject
 from ...core.printable import printable
+from ...models.execution_provider import ExecutionProvider
 from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, Graph
 from ..errors import UnsupportedOperatorError, cause
@@ -114,7 +115,7 @@ def _check_sizes(archive: Archive, name: str, config: JsonObject) -> None:
 class ExportedProgramModel(Model):
     """A ``.pt2`` file under torch."""
 
-    def __init__(self, path: Path, provider: str, threads: int) -> None:
+    def __init__(self, path: Path, provider: ExecutionProvider, threads: int) -> None:
         self.path, self.provider = path, provider
         self._device = torch_device(provider)
         start = time.perf_counter()
@@ -131,7 +132,7 @@ class ExportedProgramModel(Model):
         extra = {key: text for key, text in contents.extra_files.items() if key in KEYS}
         self.metadata = Metadata.from_strings(extra, str(path))
         torch.set_num_threads(threads)
-        self.settings = RuntimeSettings(f"torch {torch.__version__}", provider, threads)
+        self.settings = RuntimeSettings(f"torch {torch.__version__}", str(provider), threads)
 
     @torch.inference_mode()
     def answer(self, fed: Array) -> Outputs:

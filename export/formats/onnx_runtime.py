@@ -9,7 +9,8 @@ import onnxruntime
 from onnxruntime import OrtValue
 
 from ...core.errors import DamagedFileError, InputError
-from ...models.onnx_session import SessionErrors, open_session, session_settings, short_reason
+from ...models.execution_provider import CPU, ExecutionProvider
+from ...models.onnx_session import SessionErrors, check_used, open_session, session_settings, short_reason
 from ..metadata import Metadata
 from ..runtime import Array, Model, Outputs
 from .extensions import DOMAIN, extensions
@@ -18,20 +19,20 @@ from .extensions import DOMAIN, extensions
 class SessionRunner:
     """Runs a session again and again.
 
-    On a GPU inputs go to a buffer that stays there as long as batches have one shape; another shape gets a new one.
-    Outputs are allocated by every run and copied to the host, so that an earlier answer never changes.
+    On a GPU with CUDA inputs go to a buffer that stays there as long as batches have one shape; another shape gets a
+    new one. Outputs are allocated by every run and copied to the host, so that an earlier answer never changes.
     """
 
-    def __init__(self, session: onnxruntime.InferenceSession, device: str, *, name: str) -> None:
+    def __init__(self, session: onnxruntime.InferenceSession, provider: ExecutionProvider, *, name: str) -> None:
         """Bind nothing yet.
 
         Args:
             session: The session.
-            device: ``cuda`` binds buffers there, ``cpu`` runs directly.
+            provider: What runs it; one on CUDA has buffers bound there.
             name: How to call its file in an error.
         """
-        self._session, self._device, self._name = session, device, name
-        self._binding = session.io_binding() if device != "cpu" else None
+        self._session, self._device, self._name = session, "cuda" if provider.on_cuda else "cpu", name
+        self._binding = session.io_binding() if provider.on_cuda else None
         self._buffers: dict[str, OrtValue] = {}
 
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
@@ -90,11 +91,12 @@ class OnnxModel(Model):
         session: Its session.
     """
 
-    def __init__(self, path: Path, provider: str, threads: int) -> None:
+    def __init__(self, path: Path, provider: ExecutionProvider, threads: int) -> None:
         self.path, self.provider = path, provider
         start = time.perf_counter()
         operators = extensions().get_library_path() if DOMAIN in _domains(path) else None
         self.session = open_session(path, provider, threads, name=str(path), operators=operators)
+        check_used(self.session, str(path))
         self._runner = SessionRunner(self.session, provider, name=str(path))
         self.load_seconds = time.perf_counter() - start
         try:
@@ -124,8 +126,8 @@ class OnnxModel(Model):
                 tensor.data_location = onnx.TensorProto.DEFAULT
         part = onnx.utils.Extractor(whole).extract_model(["logits"], self._outputs[1:])
         name = f"{self.path}: top-k"
-        session = open_session(part.SerializeToString(), "cpu", 1, name=name)
-        return Outputs(logits, *SessionRunner(session, "cpu", name=name).run(self._outputs[1:], {"logits": logits}))
+        session = open_session(part.SerializeToString(), CPU, 1, name=name)
+        return Outputs(logits, *SessionRunner(session, CPU, name=name).run(self._outputs[1:], {"logits": logits}))
 
     def _check_interface(self) -> None:
         """The file has the inputs and outputs of its metadata, and one logit a label."""

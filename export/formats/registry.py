@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ...models.execution_provider import ExecutionProvider
     from ..classifier import Classifier
     from ..metadata import Metadata
     from ..options import ExportOptions
@@ -40,7 +41,7 @@ class Format:
         """Write the file."""
         _imported(self.writer)(classifier, metadata, path, **{name: getattr(options, name) for name in self.options})
 
-    def open(self, path: Path, provider: str, threads: int) -> "Model":
+    def open(self, path: Path, provider: "ExecutionProvider", threads: int) -> "Model":
         """Open the file."""
         model: Model = _imported(self.model)(path, provider, threads)
         return model

@@ -15,6 +15,7 @@ from ...core.errors import DamagedFileError, InputError
 from ...core.files import read_json, write_json
 from ...core.json_values import JsonObject
 from ...core.safetensors_bytes import in_order
+from ...models.execution_provider import ExecutionProvider
 from ...models.heads import Linear
 from ...models.preprocessing_layers import Normalize
 from ...models.runtime_settings import RuntimeSettings
@@ -121,7 +122,7 @@ class TimmModel(Model):
 
     probabilities = False
 
-    def __init__(self, path: Path, provider: str, threads: int) -> None:
+    def __init__(self, path: Path, provider: ExecutionProvider, threads: int) -> None:
         import timm
 
         self.path, self.provider = path, provider
@@ -137,7 +138,7 @@ class TimmModel(Model):
         self._network = nn.Sequential(Normalize(self.metadata.recipe), network).eval().to(self._device)
         self.load_seconds = time.perf_counter() - start
         torch.set_num_threads(threads)
-        self.settings = RuntimeSettings(f"timm {timm.__version__}", provider, threads)
+        self.settings = RuntimeSettings(f"timm {timm.__version__}", str(provider), threads)
 
     def feed(self, inputs: Array) -> Array:
         """Pixels ``(N, 3, H, W)``: timm's networks take nothing else."""

@@ -6,20 +6,24 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...core.errors import DamagedFileError, ProviderError
+from ...core.errors import DamagedFileError, InputError, ProviderError
 from ...core.printable import printable
+from ...models.execution_provider import ExecutionProvider
 from ..runtime import Array, Outputs
 
 
-def torch_device(provider: str) -> torch.device:
+def torch_device(provider: ExecutionProvider) -> torch.device:
     """The device of a file that runs under torch.
 
     Raises:
+        InputError: Another provider than ``cpu`` and ``cuda``, or options, which torch has none of.
         ProviderError: torch finds no such device here.
     """
-    if provider == "cuda" and not torch.cuda.is_available():
+    if provider.asked not in ("cpu", "cuda"):
+        raise InputError(f"--provider {provider}: runs ONNX files, this one runs under torch; use cpu or cuda")
+    if provider.on_cuda and not torch.cuda.is_available():
         raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
-    return torch.device(provider)
+    return torch.device(provider.asked)
 
 
 def on_device(fed: Array, device: torch.device) -> Tensor:

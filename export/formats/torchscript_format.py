@@ -20,6 +20,7 @@ import torch
 from ...core.archive import checked_archive
 from ...core.errors import DamagedFileError, InputError
 from ...core.printable import printable
+from ...models.execution_provider import ExecutionProvider
 from ...models.runtime_settings import RuntimeSettings
 from ..classifier import Classifier, Graph
 from ..errors import cause
@@ -91,7 +92,7 @@ def read_torchscript(path: Path, device: torch.device) -> tuple[torch.jit.Script
 class TorchScriptModel(Model):
     """A file under libtorch."""
 
-    def __init__(self, path: Path, provider: str, threads: int) -> None:
+    def __init__(self, path: Path, provider: ExecutionProvider, threads: int) -> None:
         self.path, self.provider = path, provider
         self._device = torch_device(provider)
         start = time.perf_counter()
@@ -99,7 +100,7 @@ class TorchScriptModel(Model):
         self.load_seconds = time.perf_counter() - start
         self.metadata = Metadata.from_strings(strings, str(path))
         torch.set_num_threads(threads)
-        self.settings = RuntimeSettings(f"torch {torch.__version__}", provider, threads)
+        self.settings = RuntimeSettings(f"torch {torch.__version__}", str(provider), threads)
 
     def feed(self, inputs: Array) -> Array:
         """As declared; float pixels stay channels-last in memory, which libtorch computes a third faster on a CPU."""

@@ -12,6 +12,7 @@ from ...core.coded_warnings import CodedWarning
 from ...core.count_limits import check_at_once
 from ...core.environment import versions
 from ...core.errors import InputError
+from ...models.execution_provider import AnyProvider
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
@@ -81,7 +82,7 @@ def verify(
     bundle: str | Path | Bundle,
     *,
     data: str | Path | FeatureSet | None = None,
-    provider: str = "cpu",
+    provider: AnyProvider = "cpu",
     batch_size: int = 64,
     threads: int | None = None,
 ) -> Verification:
@@ -91,7 +92,7 @@ def verify(
         bundle: A bundle, or its folder.
         data: The held-out images of the export (for a head alone the feature set), of which those are read whose
             answers the bundle carries, at most 256; by default the few inputs in the bundle itself.
-        provider: ``cpu`` or ``cuda``; it runs, or it is an error.
+        provider: See `headsmith.export.open_model`; it runs, or it is an error.
         batch_size: Inputs a run.
         threads: Threads of the runtime; ``None`` takes ``OMP_NUM_THREADS``, else the CPUs of this process.
 

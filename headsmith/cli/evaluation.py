@@ -13,7 +13,7 @@ from .shared import Json, end_with
 UNMEASURED = 1
 
 
-@app.command()
+@app.command(several=True)
 @options_of(EvaluationOptions, last=("json",))
 def evaluate(
     models: Annotated[

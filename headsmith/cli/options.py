@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args
 
@@ -105,7 +106,7 @@ def _kind(field: "dataclasses.Field[Any]", left_out: bool) -> Any:
 
 def _scalar(kind: Any) -> Any:
     choices = [one for one in get_args(kind) or (kind,) if one not in (NoneType, Ellipsis)]
-    return str if len(choices) != 1 or isinstance(kind, str) else choices[0]
+    return choices[0] if len(choices) == 1 and choices[0] in (bool, int, float, str, Path) else str
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,11 @@ Out = Annotated[Path, typer.Option(help="Folder to make.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder that exists.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Provider = Annotated[
-    str, typer.Option(help="onnxruntime's execution provider: cpu or cuda. It runs, or it is an error.")
+    str,
+    typer.Option(
+        help="onnxruntime's execution provider: cpu, cuda, tensorrt, openvino, ... as this onnxruntime has it, or a "
+        "YAML file with its options. It runs, or it is an error."
+    ),
 ]
 Threads = Annotated[
     int | None,

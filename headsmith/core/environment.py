@@ -14,6 +14,8 @@ from .printable import shown
 if TYPE_CHECKING:
     import torch
 
+# The distributions of onnxruntime, which all are imported by that name.
+RUNTIMES = ("onnxruntime-gpu", "onnxruntime", "onnxruntime-openvino", "onnxruntime-directml")
 PACKAGES = (
     "headsmith",
     "torch",
@@ -24,8 +26,7 @@ PACKAGES = (
     "pillow",
     "onnx",
     "onnxscript",
-    "onnxruntime-gpu",
-    "onnxruntime",
+    *RUNTIMES,
     "scikit-learn",
 )
 

@@ -7,6 +7,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...core.errors import DamagedFileError, InputError
+from ..execution_provider import CPU
 from ..onnx_session import SessionErrors, open_session, short_reason
 from .last_layer import LastLayer
 
@@ -64,7 +65,7 @@ def constant(model: ir.Model, value: ir.Value) -> Array:
     graph = ir.convenience.extract(model.graph, [], [value])
     part = ir.to_proto(ir.Model(graph, ir_version=model.ir_version)).SerializeToString()
     folder = data_folder(model)
-    (found,) = open_session(part, "cpu", 1, name=str(value.name), data_folder=folder).run(None, {})
+    (found,) = open_session(part, CPU, 1, name=str(value.name), data_folder=folder).run(None, {})
     return np.asarray(found)
 
 

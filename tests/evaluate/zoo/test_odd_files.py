@@ -15,6 +15,7 @@ from headsmith.evaluate.zoo import Candidate, Failed, open_candidate
 from headsmith.export.bundle.file_info import file_info
 from headsmith.export.formats.onnx_runtime import OnnxModel
 from headsmith.models import load_backbone
+from headsmith.models.execution_provider import CPU
 
 SMALL = {"resize_size": 2, "crop_size": 2, "mean": 0, "std": 1, "scale": 1, "channel_order": "rgb", "layout": "nchw"}
 
@@ -164,7 +165,7 @@ def test_data_elsewhere_are_refused_wherever_a_file_is_opened(tmp_path, find, re
     opened = (
         lambda: file_info(path),
         lambda: load_backbone(f"onnx:{path}", preprocessing=recipe_file(**SMALL)),
-        lambda: OnnxModel(path, "cpu", 1),
+        lambda: OnnxModel(path, CPU, 1),
     )
     for run in opened:
         with pytest.raises(DamagedFileError, match=message):

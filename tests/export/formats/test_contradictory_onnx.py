@@ -10,6 +10,7 @@ from headsmith.export import Classifier, file_info, open_model
 from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.formats.onnx_runtime import SessionRunner
 from headsmith.export.metadata import Metadata, identity
+from headsmith.models.execution_provider import CPU
 from headsmith.models.heads import Linear
 from headsmith.models.onnx_session import open_session
 
@@ -40,7 +41,7 @@ def test_a_graph_that_contradicts_itself_is_refused_when_it_runs(exported, opera
 
 def test_inputs_that_a_graph_does_not_take_are_named(onnx_file):
     path = onnx_file("(float[N,3] x) => (float[N,2] y) <float[3,2] W> { y = MatMul(x, W) }", W=(3, 2))
-    runner = SessionRunner(open_session(path, "cpu", 1, name="x"), "cpu", name="zoo.onnx")
+    runner = SessionRunner(open_session(path, CPU, 1, name="x"), CPU, name="zoo.onnx")
     with pytest.raises(InputError, match=r"zoo\.onnx: cannot run inputs of \(2, 5\)"):
         runner.run(["y"], {"x": np.ones((2, 5), np.float32)})
     with pytest.raises(InputError, match=r"zoo\.onnx: cannot run inputs of \(2, 3\)"):

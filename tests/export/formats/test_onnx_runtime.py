@@ -6,6 +6,7 @@ import pytest
 
 from headsmith.export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from headsmith.export.formats.onnx_runtime import SessionRunner
+from headsmith.models.execution_provider import CPU
 from headsmith.models.onnx_session import open_session
 
 
@@ -23,12 +24,12 @@ class Bound(SessionRunner):
     """Binds buffers on the CPU too."""
 
     def __init__(self, session):
-        super().__init__(session, "cpu", name="x")
+        super().__init__(session, CPU, name="x")
         self._binding = session.io_binding()
 
 
 def test_batches_of_other_sizes(file):
-    bound = Bound(open_session(file, "cpu", 1, name="x"))
+    bound = Bound(open_session(file, CPU, 1, name="x"))
     fresh = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     random, kept = np.random.default_rng(0), []
     for size in (8, 3, 3, 8, 1):
@@ -40,7 +41,7 @@ def test_batches_of_other_sizes(file):
 
 
 def test_outputs_may_change_from_run_to_run(file):
-    bound = Bound(open_session(file, "cpu", 1, name="x"))
+    bound = Bound(open_session(file, CPU, 1, name="x"))
     x = np.ones((2, 3), np.float32)
     assert len(bound.run(["y", "z"], {"x": x})) == 2
     (shape,) = bound.run(["s"], {"x": x})
@@ -48,13 +49,13 @@ def test_outputs_may_change_from_run_to_run(file):
 
 
 def test_nodes_are_counted(file):
-    session = open_session(file, "cpu", 1, name="x")
+    session = open_session(file, CPU, 1, name="x")
     assert nodes_by_provider(session) == {"CPUExecutionProvider": 3}
     assert misplaced_nodes(session, file) == []
 
 
 def test_arithmetic_of_shapes_is_not_misplaced(file, monkeypatch):
     """A session that claims another first provider: all its nodes are elsewhere."""
-    session = open_session(file, "cpu", 1, name="x")
+    session = open_session(file, CPU, 1, name="x")
     monkeypatch.setattr(session, "get_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"])
     assert misplaced_nodes(session, file) == ["MatMul", "Softmax"]
