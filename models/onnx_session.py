@@ -26,6 +26,8 @@ SessionErrors: tuple[type[Exception], ...] = (
     OverflowError,
     MemoryError,
 )
+# What precedes a reason in errors of OpenVINO: places in its source, of which one leads to the next.
+_IN_OPENVINO = (r"^.*\[OpenVINO-EP\] ", r"Check '[^']*' failed at \S+:\d+: (?:FrontEnd API failed with \w+: )?")
 _SKEW = {
     "opset": re.compile(r"Opset (\d+) is under development.*till opset (\d+)", re.DOTALL),
     "IR version": re.compile(r"IR version: (\d+), max supported IR version: (\d+)"),
@@ -131,6 +133,8 @@ def session_settings(
 def short_reason(error: Exception) -> str:
     """What onnxruntime says, on one line and without the place in its own source."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    for place in _IN_OPENVINO:
+        text = re.sub(place, "", text)
     text = re.sub(r"/onnxruntime(?:_src)?/.*\)(?: const)?(?: \[with [^\]]*\])? (?=\w)", "", text)
     return textwrap.shorten(text, 200, placeholder=" ...")
 

@@ -20,7 +20,7 @@ def torch_device(provider: ExecutionProvider) -> torch.device:
         ProviderError: torch finds no such device here.
     """
     if provider.asked not in ("cpu", "cuda"):
-        raise InputError(f"--provider {provider}: runs ONNX files, this one runs under torch; use cpu or cuda")
+        raise InputError(f"--provider {provider}: runs ONNX files alone; files for torch take cpu or cuda")
     if provider.on_cuda and not torch.cuda.is_available():
         raise ProviderError(f"--provider cuda: torch {torch.__version__} finds no CUDA device; use --provider cpu")
     return torch.device(provider.asked)

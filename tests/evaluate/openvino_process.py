@@ -61,6 +61,7 @@ def main():
     answer = {
         "results": [to_json(one) for one in results],
         "misplaced": refused(**det),
+        "uncompiled": refused(**det | {"models": "pool.onnx"}),
         "allowed": to_json(evaluate_classifiers(**det, data="images", out="allowed", allow_fallback=True)[0].setup),
         "bad": refused(provider="bad.yaml"),
         "card": refused(provider="card.yaml"),

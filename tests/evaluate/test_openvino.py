@@ -20,6 +20,11 @@ DET = """(float[N,3,8,8] images) => (float[N,6] scores) {
     volumes = Det(images)
     scores = MatMul(volumes, weights)
 }"""
+POOL = """(float[N,3,8,8] images) => (float[N,6] scores) {
+    norms = GlobalLpPool<p = 2>(images)
+    features = Flatten(norms)
+    scores = MatMul(features, weights)
+}"""
 NET = """(float[N,3,8,8] images) => (float[N,5] scores) {
     maps = Conv<strides = [2, 2]>(images, filters)
     bent = Relu(maps)
@@ -37,6 +42,7 @@ def made(need, tiny_bundle, images, onnx_file, recipe_file, tmp_path_factory):
     shutil.copytree(tiny_bundle.path, folder / "bundle")
     shutil.copytree(images, folder / "images")
     shutil.copy(onnx_file(DET, weights=(3, 6)), folder / "det.onnx")
+    shutil.copy(onnx_file(POOL, weights=(3, 6)), folder / "pool.onnx")
     shutil.copy(recipe_file(), folder / "recipe.yaml")
     (folder / "labels.txt").write_text("\n".join(tiny_bundle.class_names))
     bf16 = {"provider": "openvino", "options": {"load_config": {"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}}}
@@ -108,6 +114,12 @@ def test_a_node_that_it_does_not_run_is_named_or_counted(made):
     answer = made[1]
     assert "1 nodes (Det) do not run on OpenVINOExecutionProvider" in answer["misplaced"]
     assert answer["allowed"]["nodes"] == {"OpenVINOExecutionProvider": 1, "CPUExecutionProvider": 1}
+
+
+def test_a_node_that_it_cannot_compile_is_named(made):
+    assert made[1]["uncompiled"].startswith("pool.onnx: openvino cannot run it (")
+    assert "'<Node(GlobalLpPool): norms>': First dimension" in made[1]["uncompiled"]
+    assert "\n" not in made[1]["uncompiled"]
 
 
 def test_what_cannot_start_is_one_line(made):

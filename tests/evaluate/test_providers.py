@@ -99,7 +99,7 @@ def test_the_difference_stands_in_file_and_table(tmp_path):
 
 def test_files_for_torch_take_no_other_provider(tiny_bundle, monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", onnxruntime.get_all_providers)
-    with pytest.raises(InputError, match="^provider openvino: runs ONNX files, this one runs under torch; use cpu"):
+    with pytest.raises(InputError, match="^provider openvino: runs ONNX files alone; files for torch take cpu"):
         open_model(tiny_bundle.path / "model.ts", provider="openvino")
     with pytest.raises(InputError, match="^provider cuda: runs ONNX files"):
         open_model(tiny_bundle.path / "model.ts", provider=provider_of({"provider": "cuda", "options": {"a": 1}}))
