@@ -80,7 +80,7 @@ def _unread(why: str, source: HeldOutSource, *names: str) -> None:
     """
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(source, name) is not None]
     if given:
-        raise InputError(f"{why}; leave {' and '.join(given)} away")
+        raise InputError(f"{why}; leave out {' and '.join(given)}")
 
 
 def _groups(images: ImageSet, data: str, column: str) -> list[str]:

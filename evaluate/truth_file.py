@@ -145,7 +145,7 @@ def _csv_rows(path: Path, group_column: str | None, known: Container[str]) -> li
     place = None if group_column is None else heading.index(group_column)
     rows = lines[1:] if heading else lines
     if not rows:
-        raise InputError(f"{path}: a heading only, expected a file name and a class in every row")
+        raise InputError(f"{path}: a header only, expected a file name and a class in every row")
     found = []
     for line, (file, *others) in rows:
         name = _first_box(others[0].strip())
@@ -189,8 +189,8 @@ class _Images:
         fitting = self.named.get(row, [])
         if len(fitting) > 1:
             raise InputError(
-                f"{truth}: {row} found, which fits {len(fitting)} images in {self.root} ({listed(fitting, 3)}); write "
-                "the path of the one that is meant"
+                f"{truth}: {row} found, which matches {len(fitting)} images in {self.root} ({listed(fitting, 3)}); "
+                "write the path of the one that is meant"
             )
         return fitting[0] if fitting else None
 

@@ -73,5 +73,5 @@ def _backbone(
         )
     for flag, value in (("--preprocessing", preprocessing), ("--layer", layer)):
         if value is not None:
-            raise InputError(f"{flag}: {value} found, but {run.path} says it itself; leave it out")
+            raise InputError(f"{flag}: {value} found, but {run.path} already sets it; leave it out")
     return replace(known, file=str(file))

@@ -291,7 +291,7 @@ class HeldOutFeatures(HeldOut):
         if found != expected or recipe != metadata.preprocessing_sha256:
             raise InputError(
                 f"{self.name}: features of {_brief(found)}, the head was trained on those of {_brief(expected)}; "
-                "expected the same weights, tap and preprocessing"
+                "expected the same weights, layer and preprocessing"
             )
 
     def _read(self, size: int) -> Iterator[Batch]:

@@ -40,7 +40,7 @@ def check_labels(labels: Sequence[str], num_classes: int, where: str) -> tuple[s
             raise InputError(f"{where}: label {index} is {label!r}; expected text on one line, so rename that class")
     name, count = Counter(labels).most_common(1)[0]
     if count > 1:
-        raise InputError(f"{where}: label {name!r} stands {count} times; expected every class name once")
+        raise InputError(f"{where}: label {name!r} found {count} times, expected every class name once")
     return tuple(labels)
 
 

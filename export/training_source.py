@@ -168,7 +168,7 @@ class RunInputs:
             )
         if self._data is None and not Path(self._record.features.path).exists():
             raise InputError(
-                f"{self._record.features.path}: the feature set that the head was trained on is not there; name one "
+                f"{self._record.features.path}: the feature set that the head was trained on was not found; name one "
                 "with --data"
             )
         return self._rows("test")

@@ -191,13 +191,13 @@ def backbone_from_record(record: BackboneRecord) -> Backbone:
     if backbone.weights_sha256 != record.weights_sha256:
         raise InputError(
             f"backbone {record.spec}: weights {backbone.weights_sha256[:12]}, the features were made with "
-            f"{record.weights_sha256[:12]}; bring those weights back or extract again"
+            f"{record.weights_sha256[:12]}; use those weights or extract again"
         )
     probe = torch.tensor(record.probe)
     difference = float((backbone.probe[: len(probe)] - probe).abs().max())
     if not difference <= PROBE_TOLERANCE * max(1.0, float(probe.abs().max())):
         raise InputError(
-            f"backbone {record.spec}: its answer to the probe differs by {difference:.2g} from the feature set's "
-            "(another version of the library, tap or preprocessing); extract again"
+            f"backbone {record.spec}: its features of a test image differ by {difference:.2g} from those of the "
+            "feature set (another version of the library, layer or preprocessing); extract again"
         )
     return backbone

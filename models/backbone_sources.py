@@ -237,7 +237,7 @@ def _no_fit(checkpoint: Path, error: RuntimeError | OSError) -> InputError:
 
 def _no_weights(spec: str, reason: str) -> InputError:
     return InputError(
-        f"--backbone {spec}: pretrained weights could not be had ({reason}); connect to a network, "
+        f"--backbone {spec}: pretrained weights could not be loaded ({reason}); connect to a network, "
         "or pass --checkpoint FILE"
     )
 

@@ -124,8 +124,8 @@ def _by_name(class_names: Sequence[str], own: "Pretrained") -> list[int | None]:
     hint = f"use zeros, or {BACKBONE_IN_ORDER} where output i is class i"
     if own.names is None:
         raise InputError(
-            f"--start: {BACKBONE} found, but nobody says which classes the backbone's {len(own.bias)} outputs "
-            f"are; {hint}"
+            f"--start: {BACKBONE} found, but the classes of the backbone's {len(own.bias)} outputs are not "
+            f"known; {hint}"
         )
     found = find_classes(class_names, own.names)
     if all(output is None for output in found):

@@ -91,7 +91,7 @@ def useless_loss(fitted: FitRecord, num_classes: int) -> CodedWarning | None:
     advice = f"lower {now}" if far else f"change {now}, or train for more --epochs"
     return CodedWarning(
         RUNAWAY if far else "useless",
-        f"the loss is above that of equal scores: {loss:.3g} in training where {equal:.3g} needs no features; {advice}",
+        f"the training loss {loss:.3g} is above {equal:.3g}, that of equal scores for all classes; {advice}",
     )
 
 
@@ -141,7 +141,7 @@ def _first_epoch(fitted: Fitted) -> CodedWarning | None:
         return None
     return CodedWarning(
         "first-epoch",
-        f"the best epoch is 1 of {epochs}: validation never had more right, while the training loss fell from "
+        f"the best epoch is 1 of {epochs}: validation accuracy never rose, while the training loss fell from "
         f"{first:.3g} to {last:.3g}; lower --learning-rate (now {fitted.config.step_size:g}), or see with `headsmith "
         "inspect` whether val is like train",
     )

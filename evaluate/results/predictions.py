@@ -99,7 +99,7 @@ class Predictions:
             _check(scores, ids)
             sure = table["max_probability"].to_numpy()
             if not np.array_equal(sure, scores.confidences, equal_nan=True):
-                raise ValueError("max_probability: found others than the first of topk_scores")
+                raise ValueError("max_probability: not the first of topk_scores")
         except InputError:
             raise
         except (OSError, pa.ArrowException, LookupError, TypeError, ValueError, RecursionError) as error:
@@ -185,7 +185,7 @@ def _check_probabilities(scores: RowScores) -> None:
     rows, places = np.nonzero(scores.topk_indices == scores.labels[:, None])
     listed, own = scores.topk_scores[rows, places], np.exp(scores.log_probabilities[rows])
     if not scores.multi_label and (abs(listed - own) > _ROUNDING).any():  # nor where either is NaN
-        raise ValueError("log_probabilities: found others than topk_scores has of the same labels")
+        raise ValueError("log_probabilities: not the logarithms of topk_scores")
 
 
 def _check_ranks(scores: RowScores) -> None:

@@ -43,7 +43,7 @@ class ResultsFolder:
         if self.begun:
             self._check()
         elif path.is_dir() and (other := next(filter(_is_other, path.iterdir()), None)):
-            raise InputError(f"{path}: exists and holds no results (but {printable(other.name)}); choose another `out`")
+            raise InputError(f"{path}: holds {printable(other.name)}, not results; choose another `out`")
 
     @property
     def begun(self) -> bool:

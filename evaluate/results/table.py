@@ -126,7 +126,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
         raise DamagedFileError(f"{path}: not a table of results (no column `model`); move it")
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise DamagedFileError(f"{path}: row {number}: other than {len(columns)} cells found; move it")
+            raise DamagedFileError(f"{path}: row {number}: more or fewer than {len(columns)} cells found; move it")
     return [{OLD.get(name, name): text_of(text) for name, text in row.items()} for row in rows]
 
 

@@ -104,7 +104,7 @@ def _labels(network: Backbone, source: str) -> tuple[str, ...]:
     unique = [names for names in columns if len(set(names)) == len(names) == network.feature_dim]
     if not unique:
         raise InputError(
-            f"{source}: nobody says what its {network.feature_dim} outputs are; export a bundle with labels"
+            f"{source}: the classes of its {network.feature_dim} outputs are not known; export a bundle with labels"
         )
     return unique[0]
 

@@ -166,7 +166,7 @@ def _onnx(row: ZooRow, path: Path, said: Said) -> Candidate:
 def _own(row: ZooRow, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:
     said = [key for key in SAID if getattr(row, key) is not None]
     if said:
-        raise InputError(f"{path}: says its {said[0]} itself; leave it out of its row")
+        raise InputError(f"{path}: already has its {said[0]}; leave that out of its row")
     found = _build(row, path, columns(metadata.labels), metadata.preprocessing, model, None)
     return replace(found, head_only=metadata.head_only)
 

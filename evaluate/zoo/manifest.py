@@ -114,8 +114,8 @@ def read_manifest(path: str | Path) -> list[ZooRow]:
     for number, row in enumerate(rows, 1):
         if first.setdefault(row.id, number) != number:
             raise InputError(
-                f"{path}: model {number} ({printable(row.id)}): id stands at model {first[row.id]} too; expected every "
-                "id once"
+                f"{path}: model {number} ({printable(row.id)}): id is that of model {first[row.id]} too; expected "
+                "every id once"
             )
     return rows
 

@@ -103,7 +103,7 @@ class Bundle:
             ("input", (own.input_format, own.resize), (stated.input.format, stated.input.resize)),
         ):
             if found != expected:
-                raise DamagedFileError(f"{model.path}: says other {what} than {MANIFEST}; export it again")
+                raise DamagedFileError(f"{model.path}: its {what} differ from those of {MANIFEST}; export it again")
         return model
 
     def _check_files(self) -> None:
@@ -116,7 +116,7 @@ class Bundle:
         ):
             missing = [name for name in names if name not in found]
             if missing:
-                raise DamagedFileError(f"{where}: `{key}` says nothing of {missing[0]}; export it again")
+                raise DamagedFileError(f"{where}: `{key}` does not list {missing[0]}; export it again")
         for name, expected in self.manifest.files.items():
             file = self.path / name
             if not file.exists():

@@ -43,7 +43,7 @@ def check_listed(bundle: Bundle) -> list[CodedWarning]:
     where = bundle.path / MANIFEST
     strange = list(_unlisted(bundle))
     if wrong := next((path for path in strange if _is_model_or_program(path)), None):
-        raise DamagedFileError(f"{wrong}: lies in the bundle, but {MANIFEST} does not list it; take it out, or {AGAIN}")
+        raise DamagedFileError(f"{wrong}: is in the bundle, but {MANIFEST} does not list it; remove it, or {AGAIN}")
     models = set(bundle.model_files.values())
     for key, stated in (("parity", bundle.manifest.parity.keys()), ("accuracy", bundle.manifest.accuracy.keys())):
         if other := models.symmetric_difference(stated):
@@ -54,10 +54,10 @@ def check_listed(bundle: Bundle) -> list[CodedWarning]:
     if not strange:
         return []
     names = listed([path.relative_to(bundle.path).as_posix() for path in strange])
-    lie, them = ("lies", "it") if len(strange) == 1 else ("lie", "them")
+    are, them = ("is", "it") if len(strange) == 1 else ("are", "them")
     return [
         CodedWarning(
-            UNLISTED, f"{names}: {lie} in the bundle, but {MANIFEST} does not list {them}; nobody vouches for {them}"
+            UNLISTED, f"{names}: {are} in the bundle, but {MANIFEST} does not list {them}; no hash covers {them}"
         )
     ]
 
@@ -90,7 +90,7 @@ def check_fields(bundle: Bundle) -> None:
     """
     where = bundle.path / MANIFEST
     if PARITY not in bundle.manifest.files:
-        raise DamagedFileError(f"{where}: `files` says nothing of {PARITY}; {AGAIN}")
+        raise DamagedFileError(f"{where}: `files` does not list {PARITY}; {AGAIN}")
     parity = bundle.path / PARITY
     hashes = structured(read_json(parity).get(FIELD), dict[str, str], f"{parity}: {FIELD}", advice=AGAIN)
     if wrong := changed_fields(read_json(where), hashes, without=UNHASHED):

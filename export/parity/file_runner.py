@@ -62,9 +62,7 @@ def check_metadata(models: Mapping[str, Model], metadata: Metadata) -> None:
             own = replace(own, descriptions=metadata.descriptions)
         wrong = [field.name for field in fields(own) if getattr(own, field.name) != getattr(metadata, field.name)]
         if wrong:
-            raise ParityError(
-                f"{name}: says other {' and '.join(wrong)} of itself than what was exported; export again"
-            )
+            raise ParityError(f"{name}: its {' and '.join(wrong)} differ from those that were exported; export again")
 
 
 def try_ties(name: str, model: Model, parity: Parity) -> None:

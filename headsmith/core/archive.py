@@ -121,13 +121,13 @@ def checked_archive(path: Path, again: str = "get it again") -> Archive:
 
 def damaged_archive(path: Path, reason: object, again: str) -> DamagedFileError:
     """The error for an archive that is not as torch writes it."""
-    return DamagedFileError(f"{path}: damaged or no archive as torch writes it ({reason}); {again}")
+    return DamagedFileError(f"{path}: damaged or not a torch archive ({reason}); {again}")
 
 
 def _check_names(names: list[str]) -> str:
     """The one folder that all names lie in; torch looks names up whatever their case."""
     if len({name.casefold() for name in names}) < len(names):
-        raise _DamageError("a name stands twice")
+        raise _DamageError("a name is repeated")
     for name in names:
         parts = name.split("/")
         if not name.isprintable() or "\\" in name or len(parts) < 2 or {"", ".", ".."} & set(parts):
@@ -245,7 +245,7 @@ def _checked(file: IO[bytes], member: Member) -> Iterator[bytes]:
         crc, size = zlib.crc32(chunk, crc), size + len(chunk)
         yield chunk
     if (crc, size) != (member.crc, member.size):
-        raise _DamageError("a checksum does not fit")
+        raise _DamageError("a checksum is wrong")
 
 
 def _content(file: IO[bytes], member: Member) -> Iterator[bytes]:

@@ -62,7 +62,7 @@ def csv_of(text: str, where: str, *, part: bool = False) -> Csv:
     even = [separator for separator, (rows, fault) in found.items() if fault is None]
     if len(even) > 1:
         names = " or ".join(SEPARATORS[separator] for separator in even)
-        raise InputError(f"{where}: {names} could part its columns; put text with such a sign in quotes")
+        raise InputError(f"{where}: {names} could separate its columns; quote text that holds one")
     if not even:
         _, fault = max(found.values(), key=lambda read: len(read[0][0].cells) if read[0] else 0)
         raise InputError(f"{where}: {fault}")

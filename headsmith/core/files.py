@@ -61,7 +61,7 @@ def check_free(path: Path, *, replace: str | None = None) -> None:
     if replace is None:
         raise InputError(f"{path}: exists already; choose another `out` or pass `overwrite` to replace it")
     if not (path / replace).is_file():
-        raise InputError(f"{path}: is not what would replace it (no {replace} in it); choose another `out`")
+        raise InputError(f"{path}: holds no {replace}, so it is not replaced; choose another `out`")
 
 
 def check_below(path: Path) -> None:
@@ -79,9 +79,7 @@ def check_outside(out: Path, data: str | Path) -> None:
     """Raise an `InputError` if a folder that is to be made is, or lies inside, that of the images or features."""
     source = Path(data).expanduser().resolve()
     if source.is_dir() and out.resolve().is_relative_to(source):
-        raise InputError(
-            f"--out {out}: lies inside the images or features ({data}), of which it would become a part; choose another"
-        )
+        raise InputError(f"--out {out}: is inside the images or features ({data}); choose another")
 
 
 def make_folder(path: Path) -> None:
@@ -269,7 +267,7 @@ def parse_json(text: str | bytes) -> Any:
             raise ValueError("a number of thousands of digits") from None
         raise
     except RecursionError:
-        raise ValueError("values lie too deep in each other") from None
+        raise ValueError("values are nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -277,5 +275,5 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"field {twice[:40]!r} stands twice in one object")
+        raise ValueError(f"field {twice[:40]!r} is repeated in one object")
     return found

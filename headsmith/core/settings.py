@@ -92,7 +92,7 @@ def of_keywords(settings: type[T], keywords: Mapping[str, Any]) -> T:
 
 
 def documented(heading: str, settings: type | None = None, *, without: Sequence[str] = ()) -> Callable[[C], C]:
-    """Add to the docstring of a class what is said of each setting, under a heading such as ``Attributes``.
+    """Add to the docstring of a class what is said of each setting, under a header such as ``Attributes``.
 
     Args:
         heading: The heading.

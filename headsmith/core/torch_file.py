@@ -47,7 +47,7 @@ def load_tensors(path: Path, again: str = "get it again") -> Any:
         if isinstance(error, pickle.UnpicklingError) and (archive or _first(path) == b"\x80"):
             raise PicklesError(f"{path}: holds pickled objects other than tensors, which could run code") from None
         reason = printable((str(error).strip().splitlines() or [type(error).__name__])[0])
-        raise DamagedFileError(f"{path}: damaged or no file of torch.save ({reason[:300]}); {again}") from None
+        raise DamagedFileError(f"{path}: damaged or not a torch.save file ({reason[:300]}); {again}") from None
 
 
 def _check_sizes(found: Any, size: int) -> None:

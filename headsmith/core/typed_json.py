@@ -196,7 +196,7 @@ def _text(value: Any, _: tuple[Any, ...], field: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _wrong(field, value, "text in Unicode, without halves of letters") from None
+        raise _wrong(field, value, "Unicode text without lone surrogates") from None
     return value
 
 

@@ -111,7 +111,7 @@ def read_yaml(path: str | Path) -> Any:
     except yaml.reader.ReaderError as error:
         line, reason = text.count("\n", 0, error.position), f"character {error.character:#x}"
     except RecursionError:
-        line, reason = None, "lists and mappings lie too deep in each other"
+        line, reason = None, "lists and mappings are nested too deeply"
     where = "" if line is None else f"line {line + 1}: "
     raise InputError(f"{path}: {where}{_excerpt(text, line)}not valid YAML ({reason})")
 

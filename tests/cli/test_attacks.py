@@ -263,4 +263,4 @@ def test_a_manifest_that_says_a_field_twice(tmp_path, tiny_bundle, image_folder,
     (bundle / "manifest.json").write_text(f'{{"{field}": 0, {text.lstrip()[1:]}')
     for command in (["info"], ["verify"], ["predict", image_folder({"cat": 1})], ["push", "me/x"]):
         result = runner.invoke(app, [command[0], str(bundle), *map(str, command[1:])])
-        assert result.exit_code == 2 and f"field '{field}' stands twice" in result.stderr, result.output
+        assert result.exit_code == 2 and f"field '{field}' is repeated" in result.stderr, result.output

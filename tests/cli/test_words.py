@@ -32,10 +32,10 @@ def iris(tmp_path_factory):
 def test_a_warning_of_a_run(iris, tmp_path):
     status, said = headsmith("train", iris, "--out", tmp_path / "run", "--learning-rate", 1e30, "--epochs", 3)
     assert status == 4
-    assert "warning (runaway): the loss" in said
-    assert "needs no features; lower --learning-rate (now 1e+30)" in said
+    assert "warning (runaway): the training loss" in said
+    assert "that of equal scores for all classes; lower --learning-rate (now 1e+30)" in said
     warning = Run.load(tmp_path / "run").record.warnings[0]
-    assert warning.message.endswith("needs no features; lower `learning_rate` (now 1e+30)")
+    assert warning.message.endswith("that of equal scores for all classes; lower `learning_rate` (now 1e+30)")
 
 
 def test_a_note_of_an_import(tmp_path):
@@ -84,7 +84,7 @@ def test_a_file_that_is_only_read_is_told_of_the_command_that_has_the_option(tmp
         (("import", "labels", "--out", "x"), "labels: holds no file with features"),
         (("info", "k"), "k: no such file"),
         (("sweep", "iris", "--out", "x", "--config", "config"), "config: not found"),
-        (("train", "iris", "--out", "seed", "--overwrite"), "seed: is not what would replace it"),
+        (("train", "iris", "--out", "seed", "--overwrite"), "seed: holds no run.json, so it is not replaced"),
         (("export", "format", "--out", "x"), "format: no such run folder"),
         (("report", "out"), "out: holds no results"),
         (("train", "iris", "--out", "x", "--config", "momentum"), "momentum: not found"),

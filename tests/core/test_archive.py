@@ -120,13 +120,13 @@ BAD = {
     "does not end at": [lambda: good() + good()[-22:], lambda: b"#!/bin/sh\n" + good(), lambda: good() + good()],
     "two end records differ": [lambda: long_records(locator=3), lambda: long_records(begin=3)],
     "header of 'a/data/0' is not": [other_local_name],
-    "stands twice": [
+    "a name is repeated": [
         lambda: zipped([("a/x", b"1"), ("a/x", b"2")]),
         lambda: zipped([("a/x", b"1"), ("a/X", b"2")]),
     ],
     "bytes before": [hidden_bytes],
     "header of 'a/(data|twin).pkl' is not|bytes before": [overlapping],
-    "checksum does not fit": [flipped, inflated_too_far],
+    "checksum is wrong": [flipped, inflated_too_far],
     "encrypted, or compressed": [encrypted, lambda: good(compression=zipfile.ZIP_LZMA)],
     "a member is called": [
         lambda: zipped([("x", b"1")]),
@@ -147,7 +147,7 @@ def test_an_archive_that_two_readers_may_read_in_two_ways_is_refused(tmp_path, r
     path = tmp_path / "a.pt"
     path.write_bytes(make())
     with pytest.raises(
-        DamagedFileError, match=rf"a\.pt: damaged or no archive .*({reason}).*; get it again"
+        DamagedFileError, match=rf"a\.pt: damaged or not a torch archive .*({reason}).*; get it again"
     ) as refused:
         checked_archive(path)
     assert "\n" not in str(refused.value)

@@ -45,7 +45,7 @@ def test_the_last_row_of_a_part_does_not_count():
         ("a,b\nc,d\n\ne\n", "line 4: 1 columns, expected 2 as in line 1"),
         ("a\tb\tc\nd\te\n", "line 2: 2 columns, expected 3 as in line 1"),
         ('a,b\n"c"d,e\n', "line 2: cannot be read as a row"),
-        ("a,b;c\nd,e;f\n", "commas or semicolons could part its columns"),
+        ("a,b;c\nd,e;f\n", "commas or semicolons could separate its columns"),
     ],
 )
 def test_what_is_no_table_is_refused_with_its_line(text, said):

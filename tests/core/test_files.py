@@ -44,7 +44,10 @@ def test_an_existing_folder_is_kept_unless_told(tmp_path):
 def test_only_a_folder_of_its_kind_is_replaced(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "1.jpg").touch()
-    with pytest.raises(InputError, match=r"no run\.json in it"), new_folder(tmp_path / "photos", replace="run.json"):
+    with (
+        pytest.raises(InputError, match=r"photos: holds no run\.json, so it is not replaced"),
+        new_folder(tmp_path / "photos", replace="run.json"),
+    ):
         pass
     assert [path.name for path in tmp_path.rglob("*")] == ["photos", "1.jpg"]
 
@@ -111,7 +114,7 @@ def test_json_that_readers_would_take_differently(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(InputError, match=r"x\.json: not valid JSON") as error:
         read_json(tmp_path / "x.json")
-    assert ("'k' stands twice" in str(error.value)) == ('"k"' in text)
+    assert ("'k' is repeated" in str(error.value)) == ('"k"' in text)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")

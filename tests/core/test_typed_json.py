@@ -81,7 +81,7 @@ def test_what_is_written_is_read_again(tmp_path):
         ({"inner": []}, "inner: found a list, expected an object"),
         ({"inner": {"name": "x"}}, "inner.share: missing, expected a number or null"),
         ({"inner": {"name": 5, "share": None}}, "inner.name: found 5, expected text"),
-        ({"inner": {"name": "\ud800", "share": None}}, r"expected text in Unicode"),
+        ({"inner": {"name": "\ud800", "share": None}}, r"expected Unicode text"),
         ({"inner": {"name": "x", "share": None, "shore": 1}}, "inner.shore: is no field of this version; did you mean"),
         ({"inner": {"name": "x", "share": 10**400}}, "expected a number of 64 bits"),
         ({"by_k": {"one": None}}, "by_k.one: found 'one', expected a whole number as the name of the field"),

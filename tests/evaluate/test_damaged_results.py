@@ -45,7 +45,7 @@ def test_damaged_files_are_named(tmp_path):
         ("data.json", '{"name": 1}', r"data\.json: name: found 1, expected text|fingerprint: missing"),
         ("results.csv", "model\n\0\xff", r"results\.csv: line 2: byte 0xff is not UTF-8"),
         ("results.csv", 'model,a\n"x', r"results\.csv: after line 1: not a table of results"),
-        ("results.csv", "model,a\nx\n", r"results\.csv: row 1: other than 2 cells found"),
+        ("results.csv", "model,a\nx\n", r"results\.csv: row 1: more or fewer than 2 cells found"),
         ("results.csv", "modell\nx\n", r"results\.csv: .*no column `model`"),
         ("results.csv", "model\n" + "x" * 200_000, r"results\.csv: after line 1: not a table of results"),
         ("models/a-1/result.json", '{"key": null}', r"result\.json: model: missing"),

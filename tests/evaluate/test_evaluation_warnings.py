@@ -189,7 +189,7 @@ def test_a_k_above_the_number_of_classes_is_refused(tiny_bundle, images, tmp_pat
 def test_results_are_not_written_among_the_images(tiny_bundle, image_folder, inside):
     data = image_folder({"cat": 1, "dog": 1})
     before = sorted(data.rglob("*"))
-    with pytest.raises(InputError, match=r"^out .*: lies inside the images or features"):
+    with pytest.raises(InputError, match=r"^out .*: is inside the images or features"):
         evaluate_classifiers(tiny_bundle, data=data, out=data / inside)
     assert sorted(data.rglob("*")) == before
 
@@ -198,6 +198,6 @@ def test_results_are_not_written_into_a_feature_set(tiny_run, tmp_path):
     head = export_classifier(tiny_run, out=tmp_path / "head", head_only=True)
     features = shutil.copytree(tiny_run.record.features.path, tmp_path / "features")
     before = sorted(features.rglob("*"))
-    with pytest.raises(InputError, match=r"^out .*: lies inside the images or features"):
+    with pytest.raises(InputError, match=r"^out .*: is inside the images or features"):
         evaluate_classifiers(head, data=features, out=features)
     assert sorted(features.rglob("*")) == before

@@ -128,7 +128,7 @@ def test_a_name_that_fits_two_images_is_refused(flat, tmp_path, row, files, fits
         return
     listed = ", ".join(sorted(files))
     with pytest.raises(
-        InputError, match=rf"truth\.csv: {row} found, which fits 2 images in .*flat \({listed}\); write "
+        InputError, match=rf"truth\.csv: {row} found, which matches 2 images in .*flat \({listed}\); write "
     ):
         open_data(flat, truth=truth)
 
@@ -149,11 +149,11 @@ def test_a_flat_folder_alone_is_no_class(flat):
     [
         ("gone.csv", "not found"),
         ("empty.csv", "no rows found"),
-        ("heading.csv", "a heading only"),
+        ("heading.csv", "a header only"),
         ("ragged.csv", "line 3: 3 columns, expected 2 as in line 1"),
         ("open.csv", "line 3: cannot be read as a row"),
         ("break.csv", r"line 3: class name 'do.*ng' found, expected text on one line"),
-        ("either.csv", "commas or semicolons could part its columns"),
+        ("either.csv", "commas or semicolons could separate its columns"),
         ("odd.json", "expected a JSON list"),
         ("object.json", r"expected a JSON list .*entry 0 is \{'a': 1\}"),
         ("text.json", "expected a JSON list .*entry 1 is 'dog'"),
@@ -301,7 +301,7 @@ def test_groups_of_a_datasets_source(flat, tmp_path):
     data = open_data(tmp_path / "set", label_column="label", group_column="camera")
     assert data.groups == ["a", "b"] * 3
     assert data.image(data.ids[0]).size == (40, 40)
-    with pytest.raises(InputError, match="`group_column` lens is not there; its columns are"):
+    with pytest.raises(InputError, match="`group_column` lens not found; its columns are"):
         open_data(tmp_path / "set", label_column="label", group_column="lens")
 
 
@@ -309,14 +309,14 @@ def test_groups_of_a_datasets_source(flat, tmp_path):
 def test_features_hold_what_keywords_of_images_say(tmp_path, keyword):
     path, labels = tmp_path / "features", np.arange(60) % 3
     FeatureSet.from_arrays(np.random.default_rng(0).normal(size=(60, 4)), labels, out=path)
-    with pytest.raises(InputError, match=rf"is a feature set, which holds its.*; leave `{keyword}` away"):
+    with pytest.raises(InputError, match=rf"is a feature set, which holds its.*; leave out `{keyword}`"):
         open_data(path, **{keyword: str(write(tmp_path / "labels.txt", "a\nb\nc\n"))})
 
 
 @pytest.mark.parametrize("keyword", ["image_column", "label_column"])
 def test_a_file_of_labels_is_for_a_folder_without_columns(flat, tmp_path, keyword):
     truth, ids = write(tmp_path / "truth.txt", LINES), write(tmp_path / "map.txt", "1 cat\n2 emu\n3 dog\n")
-    with pytest.raises(InputError, match=rf"truth\.txt: says the labels of a folder.*; leave `{keyword}` away"):
+    with pytest.raises(InputError, match=rf"truth\.txt: says the labels of a folder.*; leave out `{keyword}`"):
         open_data(flat, truth=truth, class_ids=str(ids), **{keyword: "x"})
 
 

@@ -109,7 +109,7 @@ def test_another_file_is_refused(onnx_file, run, tmp_path):
 
 def test_what_the_run_says_is_not_said_again(zoo, run, recipe_file, tmp_path):
     for option in ({"layer": "g"}, {"preprocessing": recipe_file()}):
-        with pytest.raises(InputError, match=f"{next(iter(option))}: .* says it itself; leave it out"):
+        with pytest.raises(InputError, match=f"{next(iter(option))}: .* already sets it; leave it out"):
             graft(zoo, head=run, out=tmp_path / "out", **option)
 
 

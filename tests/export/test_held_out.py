@@ -140,8 +140,8 @@ def test_features_of_another_backbone_are_refused(tiny_run, tiny_bundle):
     assert len(held_out_features(path).for_classifier(about)) == 12
     for key, value in (("weights_sha256", "0" * 64), ("tap", "another layer of equal width")):
         other = dataclasses.replace(about, backbone=dataclasses.replace(about.backbone, **{key: value}))
-        with pytest.raises(InputError, match="expected the same weights, tap and preprocessing"):
+        with pytest.raises(InputError, match="expected the same weights, layer and preprocessing"):
             held_out_features(path).for_classifier(other)
     other = dataclasses.replace(about, preprocessing=dataclasses.replace(about.preprocessing, mean=(0.1, 0.2, 0.3)))
-    with pytest.raises(InputError, match="expected the same weights, tap and preprocessing"):
+    with pytest.raises(InputError, match="expected the same weights, layer and preprocessing"):
         held_out_features(path).for_classifier(other)

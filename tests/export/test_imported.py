@@ -81,7 +81,7 @@ def test_arrays_in_memory_train_and_the_head_is_proved_on_them(tmp_path):
     pixels, labels = load_digits(return_X_y=True)
     features = FeatureSet.from_arrays(pixels.astype(np.float32), labels)
     run = train(features, out=tmp_path / "run", **QUICK)
-    with pytest.raises(InputError, match=r"\(in memory\): the feature set .* is not there; name one with `data`"):
+    with pytest.raises(InputError, match=r"\(in memory\): the feature set .* was not found; name one with `data`"):
         export_classifier(run, out=tmp_path / "bundle", head_only=True)
     bundle = export_classifier(run, out=tmp_path / "bundle", head_only=True, data=features)
     assert bundle.manifest.accuracy["model.onnx"].top1.value > 0.85

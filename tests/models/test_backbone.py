@@ -85,7 +85,7 @@ def test_two_builds_are_the_same_and_another_checkpoint_is_refused(weights):
 def test_another_answer_to_the_probe_is_refused(weights):
     record = load_backbone("timm:test_resnet", checkpoint=weights()[0], image_size=64).record()
     record = replace(record, probe=(record.probe[0] + 0.01, *record.probe[1:]))
-    with pytest.raises(InputError, match=r"answer to the probe differs by 0\.01"):
+    with pytest.raises(InputError, match=r"features of a test image differ by 0\.01"):
         backbone_from_record(record)
 
 
@@ -154,7 +154,7 @@ def test_checkpoints_that_do_not_fit(weights, tmp_path):
     with pytest.raises(InputError, match=r"text.safetensors: cannot be read"):
         load_backbone("timm:test_resnet", checkpoint=tmp_path / "text.safetensors")
     (tmp_path / "photo.pth").write_bytes(b"\xff\xd8\xff\xe0 a photograph")
-    with pytest.raises(InputError, match=r"photo.pth: damaged or no file of torch.save"):
+    with pytest.raises(InputError, match=r"photo.pth: damaged or not a torch.save file"):
         load_backbone("timm:test_resnet", checkpoint=tmp_path / "photo.pth")
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(InputError, match="holds list, expected a dictionary of tensors"):
@@ -181,7 +181,9 @@ def test_without_a_network_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr("headsmith.models.backbone_sources.timm.create_model", offline)
     monkeypatch.setattr("headsmith.models.backbone_sources.torchvision.models.get_model", offline)
     for spec in ("timm:resnet18", "torchvision:resnet18"):
-        with pytest.raises(InputError, match=r"pretrained weights could not be had \(no route to host\).*`checkpoint`"):
+        with pytest.raises(
+            InputError, match=r"pretrained weights could not be loaded \(no route to host\).*`checkpoint`"
+        ):
             load_backbone(spec)
 
 

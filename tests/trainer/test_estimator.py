@@ -279,7 +279,7 @@ def test_a_head_that_ran_away_is_warned_of(digits):
     train, _, labels, _ = digits
     with pytest.warns(
         UserWarning,
-        match=r"^the loss is above that of equal scores: .* in training .*; lower `learning_rate` \(now 1e\+30\)$",
+        match=r"^the training loss .* is above .*, that of equal scores .*; lower `learning_rate` \(now 1e\+30\)$",
     ):
         HeadClassifier(learning_rate=1e30, epochs=3, random_state=0).fit(train, labels)
     with warnings.catch_warnings():

@@ -93,7 +93,7 @@ def test_a_backbone_whose_outputs_nobody_names(lite0, monkeypatch):
     nameless = copy.copy(lite0)
     nameless.source = dataclasses.replace(lite0.source, class_names=lambda: None)
     monkeypatch.setattr("headsmith.models.backbone.backbone_from_record", lambda record: nameless)
-    with pytest.raises(InputError, match="nobody says which classes the backbone's 1000 outputs are"):
+    with pytest.raises(InputError, match="the classes of the backbone's 1000 outputs are not known"):
         start("backbone", 1280, ["n01440764", "n01443537"], lite0.record())
 
 

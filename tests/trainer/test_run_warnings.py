@@ -33,7 +33,10 @@ def test_columns_of_different_scales_are_told(tmp_path):
 def test_a_loss_above_that_of_equal_scores_is_warned_of(digits, tmp_path):
     wild = train(digits, out=tmp_path / "wild", learning_rate=1e30, epochs=3, device="cpu")
     [warning] = wild.record.warnings
-    assert f"where {np.log(10):.3g} needs no features; lower `learning_rate` (now 1e+30)" in warning.message
+    assert (
+        f"above {np.log(10):.3g}, that of equal scores for all classes; lower `learning_rate` (now 1e+30)"
+        in warning.message
+    )
     calm = train(digits, out=tmp_path / "calm", epochs=3, device="cpu")
     assert calm.record.warnings == []
 
@@ -134,7 +137,7 @@ def test_ids_in_two_splits_are_warned_of(digits, tmp_path):
     leaking = dataclasses.replace(digits, columns=columns)
     [warning] = train(leaking, out=tmp_path / "run", **QUICK).record.warnings
     assert warning.code == "leak"
-    assert warning.message.startswith(f"2 ids stand in more than one split ({ids[0]}, {ids[-1]})")
+    assert warning.message.startswith(f"2 ids are in more than one split ({ids[0]}, {ids[-1]})")
 
 
 @pytest.mark.parametrize("read", [FeatureSet.load, lambda path: import_features(path, out=path.with_name("set"))])
@@ -198,7 +201,7 @@ def test_a_first_epoch_that_stays_the_best_is_warned_of(tmp_path):
     [warning] = run.record.warnings
     assert warning.code == "first-epoch"
     assert warning.message.startswith(
-        "the best epoch is 1 of 7: validation never had more right, while the training loss fell"
+        "the best epoch is 1 of 7: validation accuracy never rose, while the training loss fell"
     )
     assert f" from {losses[0]:.3g} to {losses[6]:.3g}; lower `learning_rate` (now 0.1)" in warning.message
 

@@ -70,7 +70,7 @@ class ArrowStream:
         start = len(_MAGIC) if source.read(len(_MAGIC)) == _MAGIC else 0
         source.seek(max(0, source.size() - len(_END)))
         if start and source.read(len(_END)) != _END:
-            raise ValueError("it lacks its end")
+            raise ValueError("its end is missing")
         source.seek(start)
         return source
 

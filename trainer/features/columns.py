@@ -98,7 +98,7 @@ def _batches(path: Path) -> list[tuple[pa.RecordBatch, mmap.mmap]]:
         if any(unpacked_size(message) for message in pa.ipc.MessageReader.open_stream(stream)):
             raise ValueError("its columns are compressed")
         if stream.tell() != stream.size():
-            raise ValueError(f"{stream.size() - stream.tell():,} bytes stand after its end")
+            raise ValueError(f"{stream.size() - stream.tell():,} bytes follow its end")
         with pa.ipc.open_stream(pa.py_buffer(mapped)) as reader:
             _check_types(reader.schema, path)
             found = [(batch, mapped) for batch in reader]

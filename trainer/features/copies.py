@@ -103,7 +103,7 @@ class Copies:
         ]
         if count := self.conflicts.pictures:
             named = "; ".join(map(_classes, self.conflicts.first)) + "; ..." * (count > len(self.conflicts.first))
-            text = f"{count} pictures stand in more than one class ({named}); keep the right ones"
+            text = f"{count} pictures are in more than one class ({named}); keep the right ones"
             found.append(CodedWarning("conflicts", text))
         return found
 

@@ -30,7 +30,7 @@ def _copies(feature_set: FeatureSet) -> CodedWarning | None:
             f"{counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too high"
         )
     if conflicts:
-        told.append(f"{conflicts} pictures stand in more than one class")
+        told.append(f"{conflicts} pictures are in more than one class")
     if not told:
         return None
     return CodedWarning(
@@ -44,7 +44,7 @@ def _leak(feature_set: FeatureSet) -> CodedWarning | None:
         return None
     return CodedWarning(
         "leak",
-        f"{len(shared)} ids stand in more than one split ({listed(shared)}), so accuracies may be too high; take them "
+        f"{len(shared)} ids are in more than one split ({listed(shared)}), so accuracies may be too high; take them "
         "out of all but one",
     )
 

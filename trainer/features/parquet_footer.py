@@ -91,7 +91,7 @@ class _Compact:
             step, kind = head >> 4, head & 15
             field = field + step if step else self._integer(16)
             if field in seen:
-                raise ValueError(f"field {field} stands twice")
+                raise ValueError(f"field {field} is repeated")
             seen.add(field)
             found[field, kind] = None if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
         return found
@@ -102,7 +102,7 @@ class _Compact:
         if kind == _BINARY:
             return self._skip(self._varint())
         if depth > _DEEPEST:
-            raise ValueError("structures too deep in one another")
+            raise ValueError("structures nested too deeply")
         if kind == _STRUCT:
             return self.structure(depth)
         if kind in (_LIST, _SET):

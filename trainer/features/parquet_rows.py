@@ -63,7 +63,7 @@ class ParquetRows:
                     done += batch.num_rows
                     yield batch
                 if done != self.rows:
-                    raise ValueError(f"{done:,} rows of {', '.join(names)}, its heading says {self.rows:,}")
+                    raise ValueError(f"{done:,} rows of {', '.join(names)}, its header says {self.rows:,}")
         except BAD_ARROW as error:
             raise damaged(self.path, error) from None
 

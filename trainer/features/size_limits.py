@@ -49,4 +49,4 @@ def check_text(where: str, letters: int) -> None:
         InputError: A text of more than 4,096 letters.
     """
     if letters > LONGEST_TEXT:
-        raise InputError(f"{where}: text of {letters:,} letters, expected at most {LONGEST_TEXT:,}; shorten it")
+        raise InputError(f"{where}: text of {letters:,} characters, expected at most {LONGEST_TEXT:,}; shorten it")

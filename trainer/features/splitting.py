@@ -92,7 +92,7 @@ def _check_apart(given: Array, groups: Array) -> None:
     if (counts > 1).any():
         row = int(np.flatnonzero(groups == names[counts > 1][0])[0])
         raise InputError(
-            f"{(counts > 1).sum()} groups stand in more than one split of the source, the first with row {row}; "
+            f"{(counts > 1).sum()} groups are in more than one split of the source, the first with row {row}; "
             "expected none, so take them out of all but one"
         )
 

@@ -113,9 +113,7 @@ def read_plan(config: str | Path | Mapping[str, Any] | None, preset: str | None,
         rungs = [] if {"epochs", "patience"} & set(given) else chosen.rungs
         given["grids"] = [{key: grid[key] for key in grid if key not in given} for grid in chosen.grids]
     if not given:
-        raise InputError(
-            f"{where}: says of no setting what to try; give at least one, such as `loss: [softmax, softsort]`"
-        )
+        raise InputError(f"{where}: no setting found; give at least one, such as `loss: [softmax, softsort]`")
     if device is not None:
         given["device"] = device
     grids = _grids(given, where)
@@ -132,7 +130,7 @@ def _written_out(given: GivenSettings, preset: str | None, where: str) -> Preset
     if not found:
         return None
     if preset is not None or "preset" in given:
-        raise InputError(f"{where}: {found[0]}: found beside a preset by its name; leave one of them out")
+        raise InputError(f"{where}: {found[0]}: found together with the name of a preset; leave one of them out")
     keys = [field.name for field in dataclasses.fields(Preset)]
     values = {key: given.pop(key) for key in keys if key in given}
     return structured(values | {"name": Path(where).name}, Preset, where, advice="compare with a preset's file")
@@ -156,7 +154,7 @@ def _grids(given: GivenSettings, where: str) -> list[GivenSettings]:
     _check_keys(given, ("preset", "grids", "final_seeds"), where)
     grids = given.pop("grids", [{}])
     if not isinstance(grids, list | tuple) or not all(isinstance(grid, Mapping) for grid in grids):
-        raise InputError(f"{where}: grids: {shown(grids)} found, expected a list of settings, each begun with a dash")
+        raise InputError(f"{where}: grids: {shown(grids)} found, expected a list of settings, each after a dash")
     if not grids:
         raise InputError(f"{where}: grids: an empty list found, so there is nothing to train; give one or more")
     for grid in grids:

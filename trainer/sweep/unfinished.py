@@ -60,7 +60,7 @@ def open_partial(out: Path, fingerprint: str) -> Iterator[Partial]:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [path.name for path in folder.iterdir() if not path.name.startswith(("bank-", "."))]
         if strange:
-            raise InputError(f"{folder}: is in the way and not an unfinished sweep (holds {strange[0]}); move it away")
+            raise InputError(f"{folder}: is not an unfinished sweep (holds {strange[0]}); move it away")
         try:
             with keeping(lambda: _kept(folder)):
                 yield Partial(folder, fingerprint)

@@ -83,7 +83,7 @@ def test_a_folder_belongs_to_its_images(five, zoo, image_folder, tmp_path, no_wo
     (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(InputError, match="exists and is not a benchmark"):
         benchmark(zoo.images, config=zoo.folder / "five.yaml", out=tmp_path / "mine")
-    with pytest.raises(InputError, match="lies inside the images"):
+    with pytest.raises(InputError, match="is inside the images"):
         benchmark(zoo.images, config=zoo.folder / "five.yaml", out=zoo.images / "out")
 
 

@@ -80,8 +80,8 @@ def test_flags_say_what_a_row_does_not(zoo, onnx_file, tiny_bundle, tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("names.txt", r"^\S*names\.txt: label 'x' stands 2 times"),
-        (["x", "x", "z"], r"^\S*zoo\.yaml: model 1 \(a\): labels: label 'x' stands 2 times"),
+        ("names.txt", r"^\S*names\.txt: label 'x' found 2 times"),
+        (["x", "x", "z"], r"^\S*zoo\.yaml: model 1 \(a\): labels: label 'x' found 2 times"),
         (["x", "", "z"], r"^\S*zoo\.yaml: model 1 \(a\): labels: label 1 is ''"),
     ],
 )
@@ -96,7 +96,7 @@ def test_faults_of_labels_are_told_with_what_says_them(zoo, onnx_file, tmp_path,
     ("rows", "top", "message"),
     [
         ([ROW | {"preprocesing": {}}], {}, r"model 1 \(a\): preprocesing: is no field.*did you mean preprocessing\?"),
-        ([ROW, ROW], {}, r"model 2 \(a\): id stands at model 1 too; expected every id once"),
+        ([ROW, ROW], {}, r"model 2 \(a\): id is that of model 1 too; expected every id once"),
         ([ROW | {"labels": ["x", ["y"]]}], {}, r"model 1 \(a\): labels\[1\]: found a list, expected text"),
         ([ROW | {"labels": ["x", True]}], {}, r"labels\[1\]: found true, expected text; .* stands in quotes"),
         ([ROW | {"labels": [None, "x"]}], {}, r"labels\[0\]: found null, expected text"),

@@ -64,7 +64,7 @@ def test_never_by_luck(imagenet, classes, message):
     [
         ("imagenet-2k", "labels imagenet-2k: timm knows no such set of classes; expected e.g. imagenet-1k"),
         ("none.txt", "labels none.txt: no such file"),
-        (["a", "a"], "label 'a' stands 2 times"),
+        (["a", "a"], "label 'a' found 2 times"),
     ],
 )
 def test_names_that_cannot_be_read(tmp_path, labels, message):

@@ -73,7 +73,7 @@ def test_what_a_file_says_itself_is_not_said_again(tiny_bundle, tmp_path):
     zoo = tmp_path / "zoo.yaml"
     zoo.write_text(f"models: [{{id: a, source: {tiny_bundle.path}/model.onnx, labels: imagenet-1k}}]")
     (found,) = find_candidates([zoo])
-    assert found.error.endswith("model.onnx: says its labels itself; leave it out of its row")
+    assert found.error.endswith("model.onnx: already has its labels; leave that out of its row")
     zoo.write_text(f"models: [{{id: a, source: {tiny_bundle.path}, checkpoint: w.pth}}]")
     (found,) = find_candidates([zoo])
     assert found.error.endswith("checkpoint w.pth found, which is for timm: and torchvision: networks")

@@ -70,7 +70,7 @@ def test_a_missing_file_is_named(copy):
     [
         (["cat", "dog"], "2 labels for 6 outputs"),
         ([*"abcdefg"], "7 labels for 6 outputs"),
-        ([*"abcdea"], "label 'a' stands 2 times"),
+        ([*"abcdea"], "label 'a' found 2 times"),
         ([*"abcdef"], "the labels of manifest.json are not those of model.onnx"),
     ],
 )
@@ -88,7 +88,7 @@ def test_labels_against_the_files_own(copy):
     manifest["files"]["labels.txt"]["sha256"] = sha256_file(copy / "labels.txt")
     edit_manifest(copy, labels=labels, files=manifest["files"])
     bundle = Bundle.load(copy)
-    with pytest.raises(InputError, match=r"model\.onnx: says other labels than manifest\.json"):
+    with pytest.raises(InputError, match=r"model\.onnx: its labels differ from those of manifest\.json"):
         bundle.open()
 
 
@@ -119,9 +119,9 @@ def edit_input(manifest):
         (edit_mean, r"manifest\.json: preprocessing: is not what preprocessing_sha256 was taken of"),
         (
             edit_mean_and_hash,
-            r"model\.onnx: says other preprocessing than|manifest\.json: .*preprocessing.*: not what was exported",
+            r"model\.onnx: its preprocessing differ from|manifest\.json: .*preprocessing.*: not what was exported",
         ),
-        (edit_input, r"model\.onnx: says other input than|manifest\.json: .*input.*: not what was exported"),
+        (edit_input, r"model\.onnx: its input differ from|manifest\.json: .*input.*: not what was exported"),
     ],
 )
 @pytest.mark.parametrize("use", [verify, lambda folder: push(folder, "me/birds")], ids=["verify", "push"])
@@ -155,8 +155,8 @@ def test_a_manifest_that_lacks_something(copy, key):
             {"files": {"model.onnx": {"bytes": "1", "sha256": ""}}},
             r"files\.model\.onnx\.bytes: found '1', expected a",
         ),
-        ({"files": {"model.onnx": {"bytes": 1, "sha256": ""}}}, r"`files` says nothing of labels\.txt"),
-        ({"parity": {}}, r"`parity` says nothing of model\.onnx"),
+        ({"files": {"model.onnx": {"bytes": 1, "sha256": ""}}}, r"`files` does not list labels\.txt"),
+        ({"parity": {}}, r"`parity` does not list model\.onnx"),
         ({"labels": None}, "labels: found null, expected a list"),
         ({"preprocessing": [1]}, "preprocessing: found a list, expected an object"),
         ({"preprocessing": {"scale": float("nan")}}, r"preprocessing\.resize_mode: missing"),

@@ -142,7 +142,7 @@ def test_an_allowed_difference_that_is_no_number(copy, edit, value):
 def test_a_model_file_that_is_not_listed_is_refused(copy, name):
     (copy / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(copy / "model.onnx", copy / name)
-    with pytest.raises(DamagedFileError, match=rf"{name}: lies in the bundle, but manifest\.json does not list it"):
+    with pytest.raises(DamagedFileError, match=rf"{name}: is in the bundle, but manifest\.json does not list it"):
         verify(copy)
 
 
@@ -162,7 +162,7 @@ def test_a_model_file_that_is_not_listed_is_refused(copy, name):
 def test_programs_and_pickles_that_are_not_listed_are_refused(copy, name, content):
     (copy / name).parent.mkdir(parents=True, exist_ok=True)
     (copy / name).write_bytes(content)
-    with pytest.raises(DamagedFileError, match=rf"{name}: lies in the bundle, but manifest\.json does not list it"):
+    with pytest.raises(DamagedFileError, match=rf"{name}: is in the bundle, but manifest\.json does not list it"):
         verify(copy)
 
 
@@ -176,7 +176,7 @@ def test_what_is_no_model_may_lie_beside_and_is_named(copy):
     assert found.passed
     [warning] = found.warnings
     assert warning.code == "unlisted"
-    assert warning.message.startswith("notes.txt, pictures/one.png: lie in the bundle, but manifest.json does not list")
+    assert warning.message.startswith("notes.txt, pictures/one.png: are in the bundle, but manifest.json does not list")
     printed = CliRunner().invoke(app, ["verify", str(copy)]).stdout
     assert "warning (unlisted): notes.txt, pictures/one.png" in " ".join(printed.split())
 
@@ -189,7 +189,7 @@ def test_nothing_is_opened_before_hashes_are_compared(copy, edit, monkeypatch):
 
 
 def test_a_file_that_is_dropped_from_the_list_is_refused(copy, edit):
-    with pytest.raises(DamagedFileError, match=r"model\.ts: lies in the bundle"):
+    with pytest.raises(DamagedFileError, match=r"model\.ts: is in the bundle"):
         verify(edit(lambda manifest: manifest["files"].pop("model.ts")))
     (copy / "model.ts").unlink()
     with pytest.raises(DamagedFileError, match=r"parity: found model\.onnx, model\.ts, expected the model files model"):
@@ -285,7 +285,7 @@ def test_descriptions_that_were_edited_are_noticed(copy, edit):
     onnx.save(model, copy / "model.onnx")
     result = CliRunner().invoke(app, ["verify", str(edit(lambda manifest: None))])
     assert result.exit_code == 3
-    assert "says other descriptions of itself" in result.stderr
+    assert "its descriptions differ from those" in result.stderr
 
 
 def test_a_manifest_is_read_as_it_was_written(tiny_bundle):

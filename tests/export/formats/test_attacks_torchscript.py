@@ -215,7 +215,7 @@ def test_a_flipped_bit_in_a_weight_is_found(members, marker, tmp_path):
     data = bytearray(path.read_bytes())
     data[data.index(members["a/constants/0"][:16]) + 5] ^= 1 if any(members["a/constants/0"]) else 4
     path.write_bytes(bytes(data))
-    refused(path, marker, "a checksum does not fit")
+    refused(path, marker, "a checksum is wrong")
 
 
 def test_the_sound_file_is_opened(members, tmp_path):

@@ -229,5 +229,5 @@ def test_weights_of_another_backbone_are_refused(copy):
 def test_bytes_after_the_rows_are_refused(copy, junk):
     with data_file(copy).open("ab") as file:
         file.write(junk)
-    with pytest.raises(InputError, match=rf"damaged \({len(junk):,} bytes stand after its end\)"):
+    with pytest.raises(InputError, match=rf"damaged \({len(junk):,} bytes follow its end\)"):
         FeatureSet.load(copy)

@@ -78,8 +78,8 @@ def test_levels_that_do_not_fit_their_histogram_end_no_process(tmp_path, name, r
         (b"\x49\x15\x00\x00", "other than structures"),
         (b"\x4d\x00", "a field of type 13"),
         (b"\x49\xfc\xff\xff\xff\x7f\x00", "index out of range"),  # a list of 268 million
-        (b"\x26\x02\x06\x04\x02\x00", "field 2 stands twice"),
-        (b"\x4c\x00\x0c\x08\x00\x00", "field 4 stands twice"),  # structures, which Arrow would put together
+        (b"\x26\x02\x06\x04\x02\x00", "field 2 is repeated"),
+        (b"\x4c\x00\x0c\x08\x00\x00", "field 4 is repeated"),  # structures, which Arrow would put together
         (b"\x09\x88\x80\x08\x0c\x00\x00", "more than 16 bits"),  # field 65540, which Arrow takes for 4
         (b"\x15\x82\x80\x80\x80\x20\x00", "more than 32 bits"),  # 2**32 + 1, which Arrow takes for 1
     ],
@@ -101,5 +101,5 @@ def test_a_column_that_is_described_twice_is_refused(tmp_path):
     again = footer[:-1] + b"\x06\x06\x02\x00"  # field 3, the number of rows, once more: 1
     path.write_bytes(data[: -8 - length] + again + len(again).to_bytes(4, "little") + b"PAR1")
     assert pq.ParquetFile(path).metadata.num_rows == 1
-    with pytest.raises(InputError, match=r"x\.parquet: .*field 3 stands twice"):
+    with pytest.raises(InputError, match=r"x\.parquet: .*field 3 is repeated"):
         import_features([path], out=tmp_path / "set")

@@ -137,7 +137,7 @@ def test_what_the_source_says_stays():
 
 
 def test_a_group_that_the_source_itself_has_in_two_splits():
-    with pytest.raises(InputError, match="1 groups stand in more than one split of the source, the first with row 3"):
+    with pytest.raises(InputError, match="1 groups are in more than one split of the source, the first with row 3"):
         carve([0, 1, 0, 1, 0, 1], np.array([0, 1, 2, 3, 3, 4]), given_splits=[0, 0, 0, 0, 2, 2])
 
 

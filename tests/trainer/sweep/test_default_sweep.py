@@ -51,7 +51,7 @@ def test_a_preset_that_is_written_out_can_be_edited(tmp_path):
         (("rungs: [6, 24]", "rungs: six"), r"mine\.yaml: rungs: "),
         (("head: linear", "haed: linear"), r"mine\.yaml: haed: is no setting; did you mean head"),
         (("loss: dftopk", "loss: neuralsort"), r"mine\.yaml: loss: 'neuralsort' found, but preset mine\.yaml has no"),
-        (("rungs:", "preset: default\nrungs:"), r"mine\.yaml: source: found beside a preset by its name"),
+        (("rungs:", "preset: default\nrungs:"), r"mine\.yaml: source: found together with the name of a preset"),
     ],
 )
 def test_what_is_wrong_in_a_preset_that_is_written_out(change, said, tmp_path):

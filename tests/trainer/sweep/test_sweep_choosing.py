@@ -142,8 +142,8 @@ def test_a_winner_whose_loss_is_above_that_of_equal_scores_sends_nobody_to_highe
     (warning,) = warnings([low, trained(0.9, learning_rate=1e10, train_loss=3.3e9)])
     assert warning == CodedWarning(
         "runaway",
-        f"the winner: the loss is above that of equal scores: 3.3e+09 in training where {math.log(10):.3g} needs no "
-        "features; lower learning_rate (now 1e+10)",
+        f"the winner: the training loss 3.3e+09 is above {math.log(10):.3g}, that of equal scores for all classes; "
+        "lower learning_rate (now 1e+10)",
     )
     assert codes([low, trained(0.9, learning_rate=1.0, train_loss=math.log(10))]) == ["edge"]
     assert codes([low, trained(0.9, learning_rate=0.001, train_loss=9.0)]) == ["useless", "edge"]

@@ -148,7 +148,7 @@ def open_partial(folder: Path, request: Request) -> None:
     expected = partial_request(request)
     path = folder / REQUEST
     if not path.exists() and folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
-        raise InputError(f"{folder}: is in the way and not an unfinished extraction (no {REQUEST}); move it away")
+        raise InputError(f"{folder}: is not an unfinished extraction (no {REQUEST} in it); move it away")
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         write_record(path, expected)

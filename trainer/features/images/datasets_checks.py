@@ -161,7 +161,7 @@ def check_features(value: Any, where: str) -> None:
     names = value.get("names")
     twice = [name for name, times in Counter(map(str, names)).items() if times > 1] if isinstance(names, list) else []
     if twice:
-        raise InputError(f"{where}: names: {shown(twice[0])} stands twice, expected each class name once; {_AGAIN}")
+        raise InputError(f"{where}: names: {shown(twice[0])} found twice, expected each class name once; {_AGAIN}")
     dtype = value.get("dtype")
     if _TYPED.fullmatch(kind) and not (isinstance(dtype, str) and _TYPE.fullmatch(dtype)):
         raise InputError(f"{where}: dtype: {shown(str(dtype))} found, expected a type of Arrow; {_AGAIN}")

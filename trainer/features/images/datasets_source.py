@@ -223,7 +223,7 @@ def plain_column(features: Any, asked: str, flag: str, name: str) -> str:
 
 def _column(features: Any, asked: str, flag: str, name: str) -> Any:
     if asked not in features:
-        raise InputError(f"{name}: {flag} {asked} is not there; its columns are {listed(list(features), 20)}")
+        raise InputError(f"{name}: {flag} {asked} not found; its columns are {listed(list(features), 20)}")
     return features[asked]
 
 

@@ -42,12 +42,12 @@ def check_tar(path: Path) -> dict[str, str]:
             )
     if not _ends(path, end):
         raise InputError(
-            f"{path}: no end after {len(members)} files, expected zeros from byte {end:,} on; it was cut, damaged or "
-            "put together of several: get it again, or write it again"
+            f"{path}: no end after {len(members)} files, expected zeros from byte {end:,} on: truncated, "
+            "damaged or several archives in one; get it again, or write it again"
         )
     size = sum(member.size for member in members)
     if size > path.stat().st_size or any(member.issparse() for member in members):
-        raise InputError(f"{path}: says to hold {size:,} bytes, more than it has; write it again without holes")
+        raise InputError(f"{path}: states {size:,} bytes, more than it has; write it again, not as a sparse file")
     _check_labels(path, members)
     return _endings(member.name for member in members)
 

@@ -189,5 +189,5 @@ def _names(kind: Any, where: str) -> list[str]:
     names = structured(kind, _ClassLabel, where, advice=_AGAIN).get("names") or []
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"{where}: names: {shown(twice)} stands twice, expected each class name once; {_AGAIN}")
+        raise InputError(f"{where}: names: {shown(twice)} found twice, expected each class name once; {_AGAIN}")
     return names

@@ -142,7 +142,7 @@ def _ask(table: Table, role: str, possible: Sequence[Column], origin: Origin) ->
     names = [column.name for column in possible]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"{table.name}: {shown(twice)} stands twice in it; write the file again with one of them")
+        raise InputError(f"{table.name}: {shown(twice)} found twice; write the file again with one of them")
     several, flag = listed([str(column) for column in possible], 20), origin.column(role)
     raise InputError(f"{table.name}: has several columns that may be {role}: {several}; say which with {flag}")
 

@@ -190,15 +190,15 @@ def _names(table: Csv, path: Path) -> list[str]:
     fractions = [cell for cell in first if _NUMBER.fullmatch(cell) and not _WHOLE.fullmatch(cell)]
     where = f"{path}: line {table.rows[0].line}"
     if fractions:
-        raise InputError(f"{where}: {fractions[0]} in it, expected a heading such as f0, f1, label")
+        raise InputError(f"{where}: {fractions[0]} in it, expected a header such as f0, f1, label")
     if len(table.rows) < 2:
-        raise InputError(f"{where}: no row below it, expected a heading such as f0, f1, label and then rows")
+        raise InputError(f"{where}: no row below it, expected a header such as f0, f1, label and then rows")
     names = [name or f"(column {place})" for place, name in enumerate(first, 1)]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     numbers = [int(name[: 2 * _DIGITS]) for name in names if _WHOLE.fullmatch(name)]
     all_numbers = len(numbers) == len(names) and numbers != sorted(numbers)
     if all_numbers or (twice is not None and _WHOLE.fullmatch(twice)):
-        raise InputError(f"{where}: numbers in it ({listed(names, 4)}), expected a heading such as f0, f1, label")
+        raise InputError(f"{where}: numbers in it ({listed(names, 4)}), expected a header such as f0, f1, label")
     if twice is not None:
         raise InputError(f"{path}: has the column {shown(twice)} twice; give every column a name of its own")
     return names

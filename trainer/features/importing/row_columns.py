@@ -105,7 +105,7 @@ def _check_said(chosen: Sequence[ColumnRoles]) -> None:
     silent = [one.table.name for one in chosen if one.table.split is None and one.splits is None]
     if silent and len(silent) < len(chosen):
         raise InputError(
-            f"{silent[0]}: says no split while other files do; name each by its split, such as train=FILE test=FILE"
+            f"{silent[0]}: has no split, but other files have; name each by its split, such as train=FILE test=FILE"
         )
 
 

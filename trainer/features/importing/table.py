@@ -186,7 +186,7 @@ def array_of(name: str, values: Any) -> Array:
     except (ValueError, TypeError) as error:
         raise InputError(f"{name}: no array can be made of it ({error}); give rows of one length") from None
     except RuntimeError as error:  # a list of tensors that torch alone can read
-        raise InputError(f"{name}: no array can be made of it ({error}); put it together with torch.stack") from None
+        raise InputError(f"{name}: no array can be made of it ({error}); use torch.stack") from None
     if array.dtype.names:
         fields = array.dtype.names
         raise InputError(

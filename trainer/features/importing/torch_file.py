@@ -48,7 +48,7 @@ def read_torch(path: Path) -> list[Table]:
     try:
         leaves = list(islice(_flat(loaded), _MOST_LEAVES + 1))
     except RecursionError:
-        raise InputError(f"{path}: its dictionaries lie too deep in each other, expected features and labels") from None
+        raise InputError(f"{path}: its dictionaries are nested too deeply, expected features and labels") from None
     if len(leaves) > _MOST_LEAVES:
         raise InputError(f"{path}: more than {_MOST_LEAVES:,} tensors and values, expected features and labels")
     columns = [column for name, value in leaves if (column := _column(name, value)) is not None]
@@ -96,9 +96,9 @@ def _load(path: Path) -> Any:
     except RuntimeError as error:
         if "TorchScript" in str(error):
             raise InputError(f"{path}: is a TorchScript module, expected a dictionary of tensors; {SAFE_WAY}") from None
-        raise InputError(f"{path}: damaged or not a file of torch.save ({_first_line(error)}); get it again") from None
+        raise InputError(f"{path}: damaged or not a torch.save file ({_first_line(error)}); get it again") from None
     except Exception as error:  # noqa: BLE001 - of a damaged pickle torch raises whatever its instructions meet
-        raise InputError(f"{path}: damaged or not a file of torch.save ({_first_line(error)}); get it again") from None
+        raise InputError(f"{path}: damaged or not a torch.save file ({_first_line(error)}); get it again") from None
 
 
 def _first_line(error: Exception) -> str:

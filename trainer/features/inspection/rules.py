@@ -41,7 +41,7 @@ def judge(
                 text = f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}"
                 warnings.append(CodedWarning(code, text))
     if found.leaked_ids.count:
-        text = f"{found.leaked_ids.count} ids stand in more than one split: {listed(found.leaked_ids.ids)}"
+        text = f"{found.leaked_ids.count} ids are in more than one split: {listed(found.leaked_ids.ids)}"
         problems.append(CodedWarning("shared-ids", text))
     for split, rows in found.leaked_rows.items():
         share = rows.count / found.splits[split].rows

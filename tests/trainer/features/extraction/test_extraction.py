@@ -253,7 +253,7 @@ def test_nothing_is_printed(folder, tiny_backbone, tmp_path, capfd, caplog):
 
 def test_an_output_inside_the_images_is_refused(image_folder, tiny_backbone):
     images = image_folder({"cat": 4, "dog": 4})
-    with pytest.raises(InputError, match="lies inside the images"):
+    with pytest.raises(InputError, match="is inside the images"):
         extract(images, out=images / "features", **tiny_backbone._asdict())
     assert sorted(path.name for path in images.iterdir()) == ["cat", "dog"]
 

@@ -196,7 +196,7 @@ def test_a_strange_folder_in_the_way_is_left_alone(folder, tiny_backbone, tmp_pa
     (tmp_path / "set.partial").mkdir()
     (tmp_path / "set.partial" / "thesis.txt").write_text("do not delete")
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="set.partial: is in the way"):
+        with pytest.raises(InputError, match="set.partial: is not an unfinished extraction"):
             run(folder, tmp_path / "set", tiny_backbone, overwrite=overwrite)
     assert (tmp_path / "set.partial" / "thesis.txt").exists()
 

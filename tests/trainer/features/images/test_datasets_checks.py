@@ -224,7 +224,7 @@ def test_class_names_that_stand_twice_in_parquet_are_named(tmp_path):
     table = pa.table({"image": pa.array([{"bytes": PNG, "path": None}] * 2), "label": [0, 1]})
     table = table.replace_schema_metadata({"huggingface": json.dumps(noted)})
     pq.write_table(table, tmp_path / "shop" / "test.parquet")
-    refused(tmp_path / "shop", r"test\.parquet: names: 'ant' stands twice, expected each class name once")
+    refused(tmp_path / "shop", r"test\.parquet: names: 'ant' found twice, expected each class name once")
 
 
 def test_parquet_of_images_without_the_notes_of_datasets(tmp_path):

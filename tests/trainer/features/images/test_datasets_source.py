@@ -152,8 +152,8 @@ def test_damaged_and_missing_images_are_found_when_read(tmp_path):
             r"2 image columns \(image, back\), expected one; say which one with `image_column`, e.g. .* image$",
         ),
         ({"kind": (NAMED, [0] * 6)}, {}, "may be labels: label, kind; say which one with `label_column`"),
-        ({}, {"label_column": "lable"}, "`label_column` lable is not there; its columns are image, label"),
-        ({}, {"image_column": "photo"}, "`image_column` photo is not there; its columns are image, label"),
+        ({}, {"label_column": "lable"}, "`label_column` lable not found; its columns are image, label"),
+        ({}, {"image_column": "photo"}, "`image_column` photo not found; its columns are image, label"),
         ({}, {"image_column": "label"}, "`image_column` label holds .*ClassLabel.*, expected images"),
         (
             {"x": (datasets.Value("float32"), [0.5] * 6)},

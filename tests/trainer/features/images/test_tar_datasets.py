@@ -154,4 +154,4 @@ def test_a_tar_with_a_hole_of_a_terabyte(tmp_path):
         file.addfile(info, io.BytesIO(b"x"))
     with tarfile.open(tmp_path / "shop" / "test.tar") as file:
         assert file.getmembers()[0].size == 1 << 40  # it is an attack
-    refused(tmp_path / "shop", r"test\.tar: says to hold 1,099,511,627,776 bytes")
+    refused(tmp_path / "shop", r"test\.tar: states 1,099,511,627,776 bytes")

@@ -152,7 +152,7 @@ def test_other_widths_in_other_files_and_splits():
 def test_files_with_and_without_a_split():
     write("x.npz")
     np.savez("test.npz", x=ROWS.features, y=ROWS.labels)
-    refused("x.npz: says no split while other files do; name each by its split", "x.npz", "test.npz")
+    refused("x.npz: has no split, but other files have; name each by its split", "x.npz", "test.npz")
     np.savez("both.npz", train_x=ROWS.features, train_y=ROWS.labels, test_x=ROWS.features, test_y=ROWS.labels)
     refused("train=both.npz: holds 2 splits of its own", "train=both.npz")
     refused("test.npz: no train split, found test; add one: give train=FILE", "test.npz")
@@ -214,7 +214,7 @@ def test_only_a_feature_set_is_replaced():
         import_features(["x.npz"], out="bundle", overwrite=True)
     Path("other").mkdir()
     Path("other/notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="other: is not what would replace it"):
+    with pytest.raises(InputError, match="other: holds no manifest.json, so it is not replaced"):
         import_features(["x.npz"], out="other", overwrite=True)
     assert Path("other/notes.txt").read_text() == "mine"
 

@@ -86,18 +86,18 @@ def test_names_that_are_given_are_held_against_them(tmp_path):
     ("note", "message"),
     [
         (class_label(names=["w", "x", "y"]), "label: labels go from 0 to 3, expected 0 to 2 for 3 class names; .*corr"),
-        (class_label(names=["w", "x", "w", "z"]), "'label': names: 'w' stands twice, .*; write the file again"),
+        (class_label(names=["w", "x", "w", "z"]), "'label': names: 'w' found twice, .*; write the file again"),
         (class_label(names=["w", 1, "y", "z"]), r"'label': names\[1\]: found 1, expected text; write the file again"),
         (class_label(names="wxyz"), "'label': names: found 'wxyz', expected a list; write the file again"),
-        (class_label(names=["w", "\ud800", "y", "z"]), r"names\[1\]: found .*, expected text in Unicode"),
+        (class_label(names=["w", "\ud800", "y", "z"]), r"names\[1\]: found .*, expected Unicode text"),
         (class_label(names=["w", "x\ny", "z", "a"]), r"class name 'x\\ny' found, expected text on one line"),
-        ({"info": {"features": {"\ud800": {}}}}, "expected text in Unicode"),
+        ({"info": {"features": {"\ud800": {}}}}, "expected Unicode text"),
         ({"info": {"features": ["label"]}}, "info.features: found a list, expected an object"),
         (["info"], "metadata huggingface: expected an object"),
         (b'{"info": ', "is no JSON"),
         (b"\xff\xfe\xfd", "is no JSON"),
         (b"[" * 100_000, "is no JSON"),
-        (b'{"info": {}, "info": {}}', "is no JSON .field 'info' stands twice"),
+        (b'{"info": {}, "info": {}}', "is no JSON .field 'info' is repeated"),
     ],
 )
 def test_notes_that_cannot_be_used(note, message):

@@ -91,11 +91,11 @@ def test_what_compressed_messages_say_is_what_they_hold():
 
 def test_labels_that_are_documents():
     archive("x.npz", x=((4, 2), "<f4", False, 32), y=((4,), "<U20000000", False, 0))
-    with pytest.raises(InputError, match=r"x\.npz: y\.npy: truncated or damaged|text of 20,000,000 letters"):
+    with pytest.raises(InputError, match=r"x\.npz: y\.npy: truncated or damaged|text of 20,000,000 characters"):
         import_features("x.npz", out="out")
     text = pa.array(["x" * 5000]).take(pa.array([0] * 20))
     pq.write_table(pa.table({"x": zeros(20), "y": text}), "x.parquet")
-    with pytest.raises(InputError, match=r"x\.parquet: y: text of 5,000 letters, expected at most 4,096"):
+    with pytest.raises(InputError, match=r"x\.parquet: y: text of 5,000 characters, expected at most 4,096"):
         import_features("x.parquet", out="out")
 
 
@@ -155,5 +155,5 @@ def test_dictionaries_in_dictionaries_of_a_torch_file():
     endless = {"x": torch.zeros(4, 2)}
     endless["y"] = endless
     torch.save(endless, "x.pt")
-    with pytest.raises(InputError, match=r"x\.pt: its dictionaries lie too deep"):
+    with pytest.raises(InputError, match=r"x\.pt: its dictionaries are nested too deeply"):
         import_features("x.pt", out="out")

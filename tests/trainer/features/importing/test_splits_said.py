@@ -158,7 +158,7 @@ def test_a_file_with_and_one_without_a_column_of_splits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = write_npz(SAID)
     np.savez("b.npz", x=ROWS.features, y=ROWS.labels)
-    with pytest.raises(InputError, match=r"b.npz: says no split while other files do; name each by its split"):
+    with pytest.raises(InputError, match=r"b.npz: has no split, but other files have; name each by its split"):
         import_features([file, "b.npz"], out="set")
 
 

@@ -93,7 +93,7 @@ def test_the_decimal_sign_that_few_numbers_have_is_told(row, usual, message, tmp
 )
 def test_a_table_without_a_heading_is_asked_for_one(first, tmp_path):
     (tmp_path / "x.csv").write_text("\n".join([first, *ROWS]))
-    with pytest.raises(InputError, match=r"x\.csv: line 1: .* in it.*, expected a heading such as f0, f1, label$"):
+    with pytest.raises(InputError, match=r"x\.csv: line 1: .* in it.*, expected a header such as f0, f1, label$"):
         import_features(tmp_path / "x.csv", out=tmp_path / "set")
 
 
@@ -184,7 +184,7 @@ def test_whole_numbers_as_objects_are_labels():
     ("text", "said"),
     [
         ("f0,f1,label\n1,2,a\n3,4,\n", "line 3: label: '' found, expected a whole number or text"),
-        ("f0,f1,label\n", "line 1: no row below it, expected a heading such as f0, f1, label and then rows"),
+        ("f0,f1,label\n", "line 1: no row below it, expected a header such as f0, f1, label and then rows"),
     ],
 )
 def test_an_unlabelled_row_and_a_heading_alone_are_told(tmp_path, text, said):
@@ -200,7 +200,7 @@ def test_a_member_that_stands_twice_has_no_flag_that_could_choose_it(tmp_path):
         warnings.simplefilter("ignore")
         archive.writestr("features.npy", member.getvalue())
         archive.writestr("features.npy", member.getvalue())
-    with pytest.raises(InputError, match="'features' stands twice"):
+    with pytest.raises(InputError, match="'features' found twice"):
         import_features(tmp_path / "t.npz", out=tmp_path / "set")
 
 

@@ -63,7 +63,7 @@ def test_text_stays_as_it_is_written():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0.5,0.25,a\n0.5,0.5,b\n", r"line 1: 0.5 in it, expected a heading such as f0, f1, label"),
+        ("0.5,0.25,a\n0.5,0.5,b\n", r"line 1: 0.5 in it, expected a header such as f0, f1, label"),
         ("f0,f1,label\n", "line 1: no row below it"),
         ("f0,f0,label\n1,2,a\n", "has the column 'f0' twice"),
         ("f0,f1,label\n1.5,2.5,a\n1.5,b\n", "line 3: 2 columns, expected 3 as in line 1"),

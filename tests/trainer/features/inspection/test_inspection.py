@@ -153,7 +153,7 @@ def test_leaks(tmp_path):
     found = inspect_features(FeatureSet.from_arrays(rows, labels, ids=ids, out=tmp_path / "set").path)
     assert (found.leaked_ids.count, found.leaked_ids.ids) == (1, ["train29"])
     assert {split: leak.rows for split, leak in found.leaked_rows.items()} == {"test": [7, 9]}
-    assert "shared-ids: 1 ids stand in more than one split: train29" in map(str, found.problems)
+    assert "shared-ids: 1 ids are in more than one split: train29" in map(str, found.problems)
     expected = "leak: test: 2 rows (6.67%) are equal to rows of an earlier split: row 7 (test7), row 9 (test9)"
     assert expected in map(str, found.problems)
 
