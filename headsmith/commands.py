@@ -1,12 +1,9 @@
 """How the command line ends: a user's mistake is one line and a status, never a traceback."""
 
 import re
-import signal
-import threading
 import traceback
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
+from .core.ending import EndedError, endable
 from .core.errors import HeadsmithError, near
 from .core.full_disk import full_disk_message, is_full_disk
 from .core.printable import printable
@@ -42,8 +40,6 @@ _NOW = {
 _CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
 INPUT_ERROR, INTERRUPTED = 2, 130
 _NOTHING_KEPT = "nothing is kept, and nothing half written was left"
-# A closed terminal sends the second one, which Windows does not know.
-_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class Command(TyperCommand):
@@ -95,13 +91,13 @@ class Commands(TyperGroup):
             raise _misused(error, ctx) from None
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the sub-command; SIGTERM and SIGHUP end it as Ctrl-C does, so that what is half written goes."""
+        """Run the sub-command; a signal that asks for an end is heard, so that what is half written goes."""
         with flags_of(self, ctx):
             return self._invoked(ctx)
 
     def _invoked(self, ctx: Any) -> Any:
         try:
-            with _terminable():
+            with endable():
                 return super().invoke(ctx)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -109,7 +105,7 @@ class Commands(TyperGroup):
             raise _misused(error, ctx) from None
         except KeyboardInterrupt as stop:
             _say(f"interrupted: {'; '.join(getattr(stop, '__notes__', [])) or _NOTHING_KEPT}")
-            raise typer.Exit(stop.code if isinstance(stop, _Ended) else INTERRUPTED) from None
+            raise typer.Exit(stop.code if isinstance(stop, EndedError) else INTERRUPTED) from None
         except Exception as error:  # noqa: BLE001 - whatever was not foreseen is one line too, and --debug shows the rest
             if ctx.params.get("debug"):
                 traceback.print_exc()
@@ -154,33 +150,6 @@ def _misuse(error: Any) -> str:
         meant = near(found["value"].strip("'"), choices.split(", "))
         return f"{hint}: {found['value']} found, expected one of {choices}{meant}"
     return f"{hint}: {error.message}"
-
-
-class _Ended(KeyboardInterrupt):
-    """A signal that asks for an end came."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.code = 128 + number
-
-
-def _end(number: int, _: object) -> None:
-    raise _Ended(number)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM and SIGHUP interrupt the main thread, unless they are ignored (nohup); then the old handlers are back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked = [number for number in _ENDS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _end) for number in asked}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _exit_code(error: Exception) -> int:

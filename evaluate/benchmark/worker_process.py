@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ...core.cpus import default_threads
+from ...core.ending import if_ended
 from ...core.environment import free_memory
 from ...core.printable import printable
 from ...core.records import to_json
@@ -89,7 +90,8 @@ def jobs(work: Work) -> Iterator[None]:
                 if pipe is not None:
                     with pipe:
                         pipe.write(_told(work, number).encode())
-            yield
+            with if_ended(lambda: [process.kill() for process in started]):
+                yield
         except BaseException:
             for process in started:
                 process.terminate()

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .ending import if_ended
+
 if sys.platform != "win32":  # which does not lock folders, so that there nothing is taken away
     import fcntl
 
@@ -29,7 +31,8 @@ def temporary(path: Path, suffix: str, *, folder: bool) -> Iterator[Path]:
     """
     made, descriptor = _held(lambda: _make(path, suffix, folder))
     try:
-        yield made
+        with if_ended(lambda: _put_right(made, path)):
+            yield made
     finally:
         _remove(made)
         if descriptor is not None:
@@ -51,14 +54,21 @@ def tidy(path: Path) -> None:
         if descriptor is None:
             continue
         try:
-            if left.suffix == ".old" and (left / path.name).exists() and not path.exists():
-                (left / path.name).rename(path)
+            if _put_right(left, path):
                 _log.warning("%s: came back; a run that was to replace it was killed", path)
             else:
                 _log.warning("%s: removed; a run that was killed left it half written", left)
-            _remove(left)
         finally:
             os.close(descriptor)
+
+
+def _put_right(left: Path, path: Path) -> bool:
+    """Remove what is half written; whether a folder that was moved away for it came back."""
+    back = left.suffix == ".old" and (left / path.name).exists() and not path.exists()
+    if back:
+        (left / path.name).rename(path)
+    _remove(left)
+    return back
 
 
 def _make(path: Path, suffix: str, folder: bool) -> Path:
