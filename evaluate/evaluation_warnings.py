@@ -39,6 +39,11 @@ def warnings_of(summary: Summary, measured: Measurement, chance: float, trained_
         found["one-class"] = f"one class takes {summary.predicted_share:.0%} of the predictions"
     if measured.not_finite:
         found["not-finite"] = f"{measured.not_finite} inputs have NaN or infinite logits"
+    if measured.varies:
+        found["varying"] = (
+            "it answers the same input differently each time, so that the figures hold for this run alone: it draws "
+            "random numbers, as dropout does in training mode"
+        )
     if measured.batch_dependent:
         found["batch-dependent"] = (
             "an input has other logits in a batch of another size: its answers depend on what lies beside it"

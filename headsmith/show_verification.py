@@ -24,7 +24,7 @@ def show_verification(found: "Verification", as_json: bool) -> None:
             name,
             found.settings[name].provider.removesuffix("ExecutionProvider").lower(),
             f"{report.n:,}",
-            "NaN or infinite" if report.not_finite else f"{report.worst:.1e}",
+            report.furthest(".1e"),
             f"{report.allowed_difference:.1e}",
             str(report.flipped),
             "[green]as exported[/]" if report.passed else "[red]different[/]",

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...core.cpus import default_threads
 from ...core.ending import if_ended
@@ -90,7 +91,7 @@ def jobs(work: Work) -> Iterator[None]:
                 if pipe is not None:
                     with pipe:
                         pipe.write(_told(work, number).encode())
-            with if_ended(lambda: [process.kill() for process in started]):
+            with if_ended(partial(_kill, started)):
                 yield
         except BaseException:
             for process in started:
@@ -102,6 +103,11 @@ def jobs(work: Work) -> Iterator[None]:
                     process.wait(_WAIT)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+
+def _kill(started: list[subprocess.Popen[bytes]]) -> None:
+    for process in started:
+        process.kill()
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class Measurement:
         session_seconds: In the runtime.
         seconds: In all, without the warm-up.
         first_run_seconds: The warm-up on the first batch.
+        varies: Whether the first batch had other logits when it was run again.
         batch_dependent: Whether an input has other logits in a batch of another size, see `BatchSizes`.
         not_finite_at: Batch sizes at which an input has NaN or infinite logits that is finite at another one.
     """
@@ -49,6 +50,7 @@ class Measurement:
     session_seconds: float
     seconds: float
     first_run_seconds: float
+    varies: bool
     batch_dependent: bool
     not_finite_at: list[int]
 
@@ -117,6 +119,8 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
                 warm.add(len(batch.ids))
             outputs, seconds = _timed(model, batch.inputs)
             session_seconds += seconds
+            if batch is first:
+                sizes.repeat(together.logits, outputs.logits)
             found.add(batch, outputs)
             advance(len(batch.ids))
         total = time.perf_counter() - start
@@ -135,6 +139,7 @@ def measure(model: Model, held_out: HeldOut, options: EvaluationOptions) -> Meas
         session_seconds=session_seconds,
         seconds=total,
         first_run_seconds=first_run_seconds,
+        varies=sizes.varies,
         batch_dependent=sizes.differ,
         not_finite_at=sizes.not_finite,
     )

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 from scipy.special import softmax
 
+from ...metrics.equality import alike
 from ...models.onnx_session import SessionErrors, innermost
 from ..errors import ParityError
 from ..metadata import Metadata
@@ -14,6 +15,7 @@ from .parity import Parity
 
 BATCH_SIZES, LARGE = (2, 3, 5, 7), 67  # the large one is beyond 64, at which many files are served
 MADE_UP = 8  # rows of each kind
+CHANCE = 1e-3  # far above what another order of sums does, on GPUs that add in any order
 CHEAP = 128 * 2**20  # bytes of inputs in the large one
 
 
@@ -27,6 +29,20 @@ def run_file(name: str, model: Model, inputs: Array) -> Outputs:
         return model.run(inputs)
     except SessionErrors as error:
         raise ParityError(f"{name}: cannot run a batch of {inputs.shape} ({innermost(error)})") from None
+
+
+def check_repeats(name: str, model: Model, inputs: Array) -> None:
+    """Run the same inputs twice.
+
+    Raises:
+        ParityError: The file answers otherwise the second time, by more than `CHANCE` of the largest logit.
+    """
+    before, after = (run_file(name, model, inputs).logits for _ in range(2))
+    if not alike(before, after, CHANCE):
+        raise ParityError(
+            f"{name}: answers the same input differently each time: it draws random numbers, as dropout does in "
+            "training mode; export it without them"
+        )
 
 
 def drawn_size(sha256: str) -> int:

@@ -44,6 +44,7 @@ class Parity:
         self._name, self._labels, self._tolerance, self._allowed = name, labels, tolerance, allowed
         self._share, self._exact, self._against = share, exact, against
         self._n = self._k = self._equal_top1 = self._equal_topk = self._inconsistent = self._not_finite = 0
+        self._answers = 0
         self._logits = self._scores = Difference()
         self._largest = 0.0
         self._shapes: dict[str, None] = {}
@@ -88,6 +89,7 @@ class Parity:
 
     def add_own(self, answer: Outputs) -> None:
         """Look at answers that are right where they follow from their own logits."""
+        self._answers += len(answer.logits)
         self._inconsistent += int((~follows_logits(answer)).sum())
 
     def report(self) -> ParityReport:
@@ -111,6 +113,7 @@ class Parity:
             share=self._share,
             inconsistent=self._inconsistent,
             not_finite=self._not_finite,
+            answers=self._answers,
             shapes=tuple(self._shapes),
             flips=tuple(replace(flip, verdict=_verdict(flip.margin, tied, tolerance)) for flip, tied in self._flips),
         )
@@ -124,6 +127,7 @@ class Parity:
 
     def _finite(self, reference: Outputs, candidate: Outputs) -> Array | None:
         """Which rows ``(N,)`` have neither NaN nor infinity; ``None`` where an output has another shape. Both count."""
+        self._answers += len(reference.logits)
         pairs = zip(Outputs._fields, reference, candidate, strict=True)
         shapes = {name: other_shape(expected, found) for name, expected, found in pairs if expected is not None}
         wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape]

@@ -57,6 +57,7 @@ class ParityReport:
         inconsistent: Inputs whose top-k, scores or probabilities do not follow from the file's own logits and the rule
             for ties; an input counts at every batch size at which it was run.
         not_finite: Inputs with NaN or infinity in any output of either, counted likewise.
+        answers: How many answers these two are of: of every input at every batch size.
         shapes: Outputs of another dtype or shape, or missing, one line each; these are not compared.
         flips: Every flip.
     """
@@ -82,6 +83,7 @@ class ParityReport:
     not_finite: int
     shapes: tuple[str, ...]
     flips: tuple[Flip, ...]
+    answers: int = 0
 
     @property
     def different(self) -> tuple[Flip, ...]:
@@ -100,9 +102,16 @@ class ParityReport:
         """Largest difference of a logit at any batch size."""
         return max([self.max_abs_difference, *self.batches.values()])
 
+    def furthest(self, digits: str) -> str:
+        """`worst` in so many digits, or that there is none."""
+        return "NaN or infinite" if self.not_finite else format(self.worst, digits)
+
     def failure(self) -> str:
         """What is wrong, in one line."""
-        broken = f"{self.inconsistent} top-k outputs against the logits; {self.not_finite} NaN or infinite"
+        broken = (
+            f"of {self.answers} answers, all batch sizes together, {self.not_finite} have NaN or infinite outputs and "
+            f"{self.inconsistent} a top-k against their logits"
+        )
         if self.shapes:
             broken += f"; {'; '.join(self.shapes)}"
         if not self.exact:
@@ -111,7 +120,7 @@ class ParityReport:
         return (
             f"{self.name} does not answer as {self.against} on {self.n} held-out inputs: "
             f"{len(self.different)} flips beyond the tolerance of {self.tolerance:g}{': ' + named if named else ''}; "
-            f"largest difference {self.worst:.3g} (allowed {self.allowed_difference:.3g}); {broken}"
+            f"largest difference {self.furthest('.3g')} (allowed {self.allowed_difference:.3g}); {broken}"
         )
 
     @property

@@ -18,7 +18,7 @@ from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
-from .file_runner import batches_of, check_metadata, made_up_inputs, run_file, try_ties
+from .file_runner import batches_of, check_metadata, check_repeats, made_up_inputs, run_file, try_ties
 from .parity import Parity
 from .parity_report import ParityReport
 from .python_module import PythonModule, allowed_share, python_outputs
@@ -73,7 +73,8 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
             in logits, see `Parity`; ``None`` measures what rounding alone does, see `allowed_share`.
 
     Raises:
-        ParityError: A file differs beyond the tolerance; one in lower precision may differ, but must be finite.
+        ParityError: A file answers the same input differently each time, or differs beyond the tolerance; one in lower
+            precision may differ, but must be finite.
         InputError: Not one input could be read.
     """
     classifier, metadata = module
@@ -86,6 +87,8 @@ def prove(module: PythonModule, models: Mapping[str, Model], held_out: HeldOut, 
         first = next(batches, None)
         if first is None:
             raise InputError(f"none of the {len(held_out)} held-out inputs could be read; parity cannot be proved")
+        for name, model in models.items():
+            check_repeats(name, model, first.inputs[:1])
         share = None if tolerance is not None else allowed_share(classifier, metadata, first.inputs)
         measured = [_Measured(name, model, tolerance or 0.0, share) for name, model in models.items()]
         for batch in chain([first], batches):

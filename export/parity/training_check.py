@@ -104,10 +104,11 @@ def compare_features(
         found += difference(expected, body(module_input(module.metadata, batch.inputs[same])).numpy())
         largest = max(largest, float(np.abs(expected).max()))  # cached features are finite
     if not found.within(FEATURE_TOLERANCE * largest):
+        off = f"{found.largest / (largest or 1):.2%}" if found.entries else "NaN or infinity"
         broken = f", {found.not_finite} of {found.rows} are NaN or infinite" if found.not_finite else ""
         raise ParityError(
             f"{cached.path}: the backbone's features of held-out images differ from the cached ones by "
-            f"{found.largest / (largest or 1):.2%} (allowed {FEATURE_TOLERANCE:.0%}){broken}{found.shapes}: the head "
+            f"{off} (allowed {FEATURE_TOLERANCE:.0%}){broken}{found.shapes}: the head "
             "was trained on something else; extract and train again"
         )
     return found.largest / (largest or 1)

@@ -23,7 +23,16 @@ from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
-from .file_runner import answer_to, batches_of, check_metadata, drawn_size, made_up_inputs, run_file, try_ties
+from .file_runner import (
+    answer_to,
+    batches_of,
+    check_metadata,
+    check_repeats,
+    drawn_size,
+    made_up_inputs,
+    run_file,
+    try_ties,
+)
 from .parity import Parity
 from .parity_report import ParityReport, ParitySummary
 from .python_module import MOST
@@ -100,6 +109,7 @@ def verify(
         The comparison. It is no error that it failed: see `Verification.check`.
 
     Raises:
+        ParityError: A file cannot run its inputs, or answers the same one differently each time.
         InputError: A damaged bundle, a provider that does not run here, no input a run, or none of the export's inputs
             in ``data``.
     """
@@ -131,6 +141,8 @@ def verify(
         for name, model in models.items() if same else ():
             expected = answer_to(reference.logits(name, places), probabilities=asked and model.probabilities)
             one = batch.inputs[same[:1]]
+            if not compared:
+                check_repeats(name, model, one)
             check_stated(bundle.manifest, model, one, run_file(name, model, one))
             sizes = metadata.batch_size(batch_size), drawn_size(bundle.manifest.files[name].sha256)
             _compare(name, parities[name], ids, expected, batch.inputs[same], model, sizes)

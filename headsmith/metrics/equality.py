@@ -60,6 +60,17 @@ def difference(expected: Array, found: Array) -> Difference:
     return Difference(len(finite), lost, gaps.size, float(gaps.max(initial=0.0)), float(gaps.sum()))
 
 
+def alike(expected: Array, found: Array, share: float) -> bool:
+    """Whether two arrays ``(N, ...)`` are equal up to a share of the largest entry of each row.
+
+    What is finite in neither counts as equal: it is judged elsewhere.
+    """
+    if expected.shape != found.shape or (np.isfinite(expected) != np.isfinite(found)).any():
+        return False
+    pairs = zip(*(np.where(np.isfinite(expected), array, 0) for array in (expected, found)), strict=True)
+    return all(difference(one, other).within(share * np.abs(one).max(initial=0.0)) for one, other in pairs)
+
+
 def other_shape(expected: Array, found: Array | None) -> str:
     """How dtype and shape of an array differ from what is expected, in words; empty where they do not."""
     if found is None:

@@ -19,6 +19,8 @@ from headsmith.core.records import to_json
 from headsmith.evaluate import predict
 from headsmith.export import Bundle, ParityError, export_classifier
 from headsmith.export.bundle.manifest import HeadRecord
+from headsmith.export.formats.onnx_runtime import OnnxModel
+from headsmith.export.formats.torchscript_format import TorchScriptModel
 from headsmith.export.parity.training_check import RecordedAccuracy
 from headsmith.models import Linear, backbone_from_record
 from headsmith.models.heads import save_head
@@ -207,6 +209,22 @@ def test_a_file_that_differs_fails_and_leaves_nothing(tiny_run, out, monkeypatch
         export_classifier(tiny_run, out=out)
     assert caught.value.report.different
     assert caught.value.exit_code == 3
+    assert nothing_left(out)
+
+
+@pytest.mark.parametrize("format", ["onnx", "torchscript"])
+def test_a_file_that_draws_random_numbers(tiny_run, out, monkeypatch, format):
+    """Dropout that was left in training mode, as its file answers."""
+    model = {"onnx": OnnxModel, "torchscript": TorchScriptModel}[format]
+    answer = model.answer
+
+    def dropping(self, fed):
+        found = answer(self, fed)
+        return found._replace(logits=torch.dropout(torch.from_numpy(found.logits), 0.5, train=True).numpy())
+
+    monkeypatch.setattr(model, "answer", dropping)
+    with pytest.raises(ParityError, match="answers the same input differently each time"):
+        export_classifier(tiny_run, out=out, formats=(format,), head_only=True)
     assert nothing_left(out)
 
 

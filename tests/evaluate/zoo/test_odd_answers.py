@@ -63,6 +63,29 @@ def test_answers_that_depend_on_the_batch_are_warned_of(warnings, graph):
     assert "depend on what lies beside it" in warnings(graph)
 
 
+CHANCE = [
+    "noise = RandomNormalLike(plain)\n    scores = Add(plain, noise)",
+    "noise = RandomUniformLike<low = 0.0, high = 9.0, seed = 1.0>(plain)\n    scores = Mul(plain, noise)",
+    """half = Constant<value_float = 0.5>()
+    training = Constant<value = bool {1}>()
+    scores = Dropout(plain, half, training)""",
+]
+
+
+@pytest.mark.parametrize("tail", CHANCE)
+@pytest.mark.parametrize("batch", ["N", "1", "2"])
+def test_answers_that_depend_on_chance_are_warned_of_as_such(warnings, tail, batch):
+    """Whatever lies beside an input, and whatever the batch is."""
+    graph = ACROSS.replace("scores = Sub(plain, mean)", tail).replace("[N", f"[{batch}")
+    found = warnings(graph)
+    assert "answers the same input differently each time" in found
+    assert "depend on what lies beside it" not in found
+
+
+def test_answers_that_depend_on_the_batch_are_no_matter_of_chance(warnings):
+    assert "differently each time" not in warnings(ACROSS)
+
+
 def test_a_file_of_one_image_a_run_is_not_asked_for_other_batches(warnings, monkeypatch):
     monkeypatch.setattr("headsmith.evaluate.measuring.batch_sizes.batches_of", lambda *_: pytest.fail("ran again"))
     assert "depend on what lies beside it" not in warnings(ACROSS.replace("[N", "[1"))

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import numpy as np
+import onnx
 import pytest
 import safetensors.numpy
 from PIL import Image
@@ -75,6 +76,49 @@ def test_a_file_that_answers_otherwise_here(copy):
     assert result.exit_code == 3
     assert json.loads(result.stdout)["files"]["model.onnx"]["passed"] is False
     assert "does not answer" in result.stderr
+
+
+def tail_of_logits(path, build):
+    """Put nodes behind the logits of a file, by a function of the names before and after them; its hash is listed."""
+    model = onnx.load(path)
+    (last,) = [node for node in model.graph.node if "logits" in node.output]
+    last.output[:] = ["before"]
+    place = [*model.graph.node].index(last) + 1
+    for number, node in enumerate(build("before", "logits")):
+        model.graph.node.insert(place + number, node)
+    path.write_bytes(model.SerializeToString())
+    list_hash(path)
+
+
+@pytest.mark.parametrize("seed", [{}, {"seed": 1.0}])
+def test_a_file_that_answers_at_random(copy, seed):
+    def noisy(before, after):
+        noise = onnx.helper.make_node("RandomNormalLike", [before], ["noise"], **seed)
+        return [noise, onnx.helper.make_node("Add", [before, "noise"], [after])]
+
+    tail_of_logits(copy / "model.onnx", noisy)
+    with pytest.raises(ParityError, match=r"^model\.onnx: answers the same input differently each time: it draws"):
+        verify(copy)
+
+
+def test_a_file_that_answers_nan(copy):
+    """Six inputs, at batches of each size, and made-up ones: the count is of all answers to them."""
+
+    def not_a_number(before, after):
+        zero = onnx.helper.make_node("Sub", [before, before], ["zero"])
+        return [zero, onnx.helper.make_node("Div", ["zero", "zero"], [after])]
+
+    tail_of_logits(copy / "model.onnx", not_a_number)
+    found = verify(copy)
+    report = found.files["model.onnx"]
+    with pytest.raises(ParityError) as error:
+        found.check()
+    assert "; largest difference NaN or infinite (allowed" in str(error.value)
+    assert report.not_finite > report.n
+    assert f"of {report.answers} answers, all batch sizes together, {report.not_finite} have NaN" in str(error.value)
+    sound = found.files["model.ts"]
+    assert (sound.passed, sound.not_finite) == (True, 0)
+    assert 0 <= report.not_finite <= report.answers
 
 
 def test_the_table(tiny_bundle):

@@ -80,7 +80,7 @@ class Embedder:
         self.feature_dim = backbone.feature_dim
         self.network = nn.Sequential(Normalize(backbone.preprocessing), backbone).eval().to(device)
         self.network.to(memory_format=torch.channels_last)
-        self._compared = {1}
+        self._compared: set[int] = set()
 
     @torch.inference_mode()
     def __call__(self, pixels: Pixels, ids: list[str]) -> Pending:
@@ -89,7 +89,7 @@ class Embedder:
         On a CUDA device this returns before the work is done. Of the first batch of each size one image is run alone.
 
         Raises:
-            InputError: That image has other features alone than in its batch.
+            InputError: That image has other features alone than in its batch, or each time.
         """
         hint = "check its weights and the image" + (", or extract without --amp" if self.amp else "")
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
@@ -104,11 +104,18 @@ class Embedder:
         return Pending(ids, stored, finite, hint, event)
 
     def _compare(self, features: Tensor, last: Pixels, name: str) -> None:
-        """Refuse a network whose features of an image depend on the batch; what is not finite is told elsewhere."""
+        """Refuse a network whose features depend on chance or on the batch; what is not finite is told elsewhere."""
         self._compared.add(len(features))
+        allowed = BATCH_TOLERANCE * float(features.abs().max())
         alone = self._forward(torch.from_numpy(np.ascontiguousarray(last)))
         off = float((features[-1:] - alone).abs().max())
-        if torch.isfinite(features).all() and not off <= BATCH_TOLERANCE * float(features.abs().max()):
+        if torch.isfinite(features).all() and not off <= allowed:
+            again = self._forward(torch.from_numpy(np.ascontiguousarray(last)))
+            if len(features) == 1 or not float((again - alone).abs().max()) <= allowed:
+                raise InputError(
+                    f"{name}: the backbone gives the same image other features each time (off by {off:.2g}): it draws "
+                    "random numbers, as dropout does in training mode; leave them out of its graph"
+                )
             raise InputError(
                 f"{name}: the backbone gives other features in a batch of {len(features)} than alone (off by "
                 f"{off:.2g}): they depend on the batch; correct its graph, or extract with another --batch-size"
