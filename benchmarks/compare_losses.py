@@ -22,9 +22,11 @@ import torch
 import yaml
 from rich.console import Console
 from rich.table import Table
+from torch.nn.functional import cross_entropy
 
 from headsmith.core.environment import describe_device, pick_device, versions
 from headsmith.core.files import write_json
+from headsmith.export.temperature import fit_temperature
 from headsmith.metrics.paired import paired_counts
 from headsmith.trainer.criterion import resolve
 from headsmith.trainer.fitting import Fitted, fit_heads
@@ -61,9 +63,15 @@ def fit(trials: Sequence[Trial], rows: Splits, classes: int) -> dict[Trial, Fitt
     return {one: found[own] for one, own in resolved.items()}
 
 
-def scores(fitted: Fitted) -> dict[str, Any]:
-    """What is kept of a head."""
+def scores(fitted: Fitted, rows: Splits, device: str) -> dict[str, Any]:
+    """What is kept of a head; the NLL is that of test, by the temperature that is best on validation."""
+    head = fitted.head.to(device)
+    with torch.inference_mode():
+        logits = {split: head(rows[split][0].to(device).float()) for split in ("val", "test")}
+    labels = {split: rows[split][1].to(device) for split in logits}
+    temperature = fit_temperature(logits["val"], labels["val"])
     return {
+        "nll": cross_entropy(logits["test"] / temperature, labels["test"]).item(),
         "val": asdict(fitted.val),
         "test": asdict(fitted.test) if fitted.test else None,
         "epoch": fitted.best.epoch if fitted.best else None,
@@ -71,7 +79,7 @@ def scores(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def measured(path: Path, trials: Sequence[Trial]) -> dict[str, Any]:
+def measured(path: Path, trials: Sequence[Trial], device: str) -> dict[str, Any]:
     """All that is kept of a set."""
     started = time.monotonic()
     rows, classes = read_set(path)
@@ -88,10 +96,14 @@ def measured(path: Path, trials: Sequence[Trial]) -> dict[str, Any]:
     for group, one in chosen.items():
         own = [heads[one], *(fitted for trial, fitted in repeated.items() if trial.group == group)]
         tests = {f"top{k}": asdict(paired_counts(heads[one].test_ranks.numpy(), baseline, k)) for k in (1, 5)}
-        found[group] = {"setting": trials.index(one), "heads": [scores(fitted) for fitted in own], "tests": tests}
+        found[group] = {
+            "setting": trials.index(one),
+            "heads": [scores(fitted, rows, device) for fitted in own],
+            "tests": tests,
+        }
     return {
         "classes": classes,
-        "settings": [scores(heads[one]) for one in trials],
+        "settings": [scores(heads[one], rows, device) for one in trials],
         "chosen": found,
         "seconds": round(time.monotonic() - started, 1),
     }
@@ -107,42 +119,53 @@ def fixed_setting(group: Sequence[int], others: Sequence[dict[str, Any]]) -> int
 
 
 def tables(found: dict[str, dict[str, Any]], trials: Sequence[Trial]) -> list[Table]:
-    """Test top-1 / top-5, tuned and by leave-one-out; and how often a group is better or worse beyond chance."""
+    """Test top-1 / top-5 / NLL, tuned and by leave-one-out; and how often a group is better or worse beyond chance."""
     groups = list(dict.fromkeys(one.group for one in trials))
-    tuned = Table(title=f"Tuned on validation: test top-1 / top-5 in %, means of {len(SEEDS)} seeds; * p < .05")
-    left = Table(title="Fixed settings, chosen on the other sets: the same, one seed")
-    wins = Table(title=f"Beside tuned {BASELINE}: sets with a higher mean, better or worse beyond chance (top-1/top-5)")
+    columns = "test top-1 / top-5 in % / NLL"
+    tuned = Table(title=f"Tuned on validation: {columns}, means of {len(SEEDS)} seeds; * p < .05")
+    left = Table(title=f"Fixed settings, chosen on the other sets: {columns}, one seed")
+    wins = Table(title=f"Beside tuned {BASELINE}: sets with a better mean, better or worse beyond chance (top-1/top-5)")
     for table in (tuned, left):
         for column in ("set", *groups):
             table.add_column(column)
-    for column in ("group", "mean top-1", "mean top-5", "higher", "better", "worse", "fixed: top-1", "fixed: top-5"):
+    for column in ("group", "mean", "better mean", "better", "worse", "fixed: mean"):
         wins.add_column(column)
     means: dict[str, list[tuple[float, ...]]] = {group: [] for group in groups}
+    fixed_means: dict[str, list[tuple[float, ...]]] = {group: [] for group in groups}
     for name, own in found.items():
         cells, fixed = [], []
         for group in groups:
             one = own["chosen"][group]
-            top1, top5 = (statistics.fmean(h["test"][k] for h in one["heads"]) for k in ("top1", "top5"))
+            means[group].append(tuple(map(statistics.fmean, zip(*map(_figures, one["heads"]), strict=True))))
             stars = ["*" if one["tests"][k]["p"] < 0.05 else "" for k in ("top1", "top5")]
-            cells.append(f"{100 * top1:.1f}{stars[0]} / {100 * top5:.1f}{stars[1]}")
+            cells.append(_cell(means[group][-1], stars))
             others = [other for key, other in found.items() if key != name] or [own]
             at = fixed_setting([at for at, trial in enumerate(trials) if trial.group == group], others)
-            test = own["settings"][at]["test"]
-            fixed.append(f"{100 * test['top1']:.1f} / {100 * test['top5']:.1f}")
-            means[group].append((top1, top5, test["top1"], test["top5"]))
+            fixed_means[group].append(_figures(own["settings"][at]))
+            fixed.append(_cell(fixed_means[group][-1]))
         tuned.add_row(name, *cells)
         left.add_row(name, *fixed)
     for group in groups:
-        columns = [100 * statistics.fmean(column) for column in zip(*means[group], strict=True)]
+        mean, fixed_mean = (
+            _cell([statistics.fmean(column) for column in zip(*of[group], strict=True)], digits=2)
+            for of in (means, fixed_means)
+        )
         pairs = list(zip(means[group], means[BASELINE], strict=True))
-        higher = "/".join(str(sum(a[i] > b[i] for a, b in pairs)) for i in (0, 1))
+        higher = "/".join(str(sum(sign * (a[i] - b[i]) > 0 for a, b in pairs)) for i, sign in enumerate((1, 1, -1)))
         tests = [own["chosen"][group]["tests"] for own in found.values()]
         better = "/".join(str(sum(_significant(one[k]) > 0 for one in tests)) for k in ("top1", "top5"))
         worse = "/".join(str(sum(_significant(one[k]) < 0 for one in tests)) for k in ("top1", "top5"))
-        wins.add_row(
-            group, *(f"{x:.2f}" for x in columns[:2]), higher, better, worse, *(f"{x:.2f}" for x in columns[2:])
-        )
+        wins.add_row(group, mean, higher, better, worse, fixed_mean)
     return [tuned, left, wins]
+
+
+def _figures(head: dict[str, Any]) -> tuple[float, float, float]:
+    return 100 * head["test"]["top1"], 100 * head["test"]["top5"], head["nll"]
+
+
+def _cell(figures: Sequence[float], stars: Sequence[str] = ("", ""), digits: int = 1) -> str:
+    top1, top5, nll = figures
+    return f"{top1:.{digits}f}{stars[0]} / {top5:.{digits}f}{stars[1]} / {nll:.2f}"
 
 
 def _significant(test: dict[str, Any]) -> int:
@@ -165,7 +188,7 @@ def main() -> None:
         file = arguments.out / f"{path.stem}.json"
         if file.is_file() or (arguments.only and path.stem not in arguments.only.split(",")):
             continue
-        found = measured(path, plan.trials)
+        found = measured(path, plan.trials, device)
         write_json(file, found | {"versions": versions(), "device": describe_device(torch.device(device))})
         console.print(f"{path.stem}: {len(plan.trials)} settings in {found['seconds']:.0f} s")
     read = {path.stem: json.loads(path.read_text()) for path in sorted(arguments.out.glob("*.json"))}
