@@ -1,6 +1,7 @@
 """Exported files of every format: how they are opened, by the ending of their name, and what they can do then."""
 
 import io
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
@@ -132,7 +133,7 @@ def open_model(path: str | Path, *, provider: AnyProvider = "cpu", threads: int 
         InputError: The file is missing, damaged or without metadata, or the provider cannot run it here.
     """
     path = Path(path)
-    if not path.exists():
+    if not os.path.lexists(path):
         raise InputError(f"{path}: no such file")
     regular_file(path)
     runs, threads = provider_of(provider), checked_threads(threads)

@@ -1,6 +1,7 @@
 """One way from an image file to 8-bit pixels, for extraction, evaluation and prediction alike."""
 
 import io
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -125,7 +126,7 @@ def _opened(file: BinaryIO) -> ImageFile.ImageFile:
 
 
 def _file(source: str | Path) -> Path:
-    if not Path(source).exists():
+    if not os.path.lexists(source):
         raise InputError(f"{source}: no such file")
     path = regular_file(source)
     if wrong := _wrong_length(path.stat().st_size):

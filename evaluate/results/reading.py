@@ -13,7 +13,7 @@ from PIL import Image
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import to_json
-from ...core.spreadsheet_cells import text_of
+from ...core.spreadsheet_cells import cell, text_of
 from ...export.runtime import Array
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
@@ -21,7 +21,7 @@ from ..metrics import class_table, reliability, selective, summarize
 from ..result import EvalResult, FailedModel
 from ..statistics import Standing, standings
 from .predictions import Predictions, same_rows
-from .table import OLD, read_table
+from .table import OLD, figures, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,6 +198,7 @@ def load_results(folder: str | Path) -> Results:
     models = [EvalResult.read(path / MODELS / key / RESULT) for key in keys]
     for key, result in zip(keys, models, strict=True):
         _check(result, key, data, path / MODELS / key / RESULT)
+    _check_table(path / TABLE, rows, models)
     models.sort(key=lambda result: (-(result.top1.value if result.top1 else 0), result.model))
     failed = [
         FailedModel(row["model"], row.get("source", ""), row["error"], row.get("key", ""))
@@ -257,6 +258,27 @@ def _check_listed(path: Path, rows: Sequence[Mapping[str, str]], keys: Sequence[
             f"{path / MODELS / lost['key'] / RESULT}: not found, but {TABLE} lists {lost['model']!r}; evaluate it "
             "again into this folder, or delete its row"
         )
+
+
+def _check_table(path: Path, rows: Sequence[Mapping[str, str]], models: Sequence[EvalResult]) -> None:
+    """Refuse a table whose figures are not those of the results."""
+    measured = {row.get("key"): row for row in rows if not row.get("error")}
+    for result in models:
+        row = measured.get(result.key, {})
+        for column, value in figures(result.summary).items():
+            found = row.get(column)
+            if found is not None and found != cell(value) and not (value is not None and _is_near(found, value)):
+                raise DamagedFileError(
+                    f"{path}: {result.model}: {column}: {found!r} found, its {RESULT} says {cell(value)}: edited? "
+                    "evaluate again"
+                )
+
+
+def _is_near(text: str, value: float) -> bool:
+    try:
+        return _same(float(text), value)
+    except ValueError:
+        return False
 
 
 def _check(result: EvalResult, key: str, data: HeldOutRecord, path: Path) -> None:

@@ -49,7 +49,7 @@ def result_row(result: EvalResult) -> Row:
     ``rank``, ``tied`` and ``p_holm`` depend on the other rows and are not here.
     """
     setup, speed = result.setup, result.speed
-    percent = _percent(result.summary)
+    percent = figures(result.summary)
     row: Row = {"model": result.model, **percent}
     row |= {f"{name}_err": _rounded(_left(percent.get(name)), 4) for name in ("top1", "top5")}
     row |= {
@@ -84,7 +84,7 @@ def result_row(result: EvalResult) -> Row:
         if hasattr(setup, name) and name not in row:
             row[name] = getattr(setup, name)
     if result.subset is not None:
-        row |= _percent(result.subset)
+        row |= figures(result.subset)
     if result.verdict is not None:
         row |= {
             "published_top1": _share(result.verdict.top1),
@@ -146,7 +146,8 @@ def _left(percent: float | None) -> float | None:
     return None if percent is None else 100 - percent
 
 
-def _percent(summary: Summary) -> dict[str, float | None]:
+def figures(summary: Summary) -> dict[str, float | None]:
+    """The columns of a summary; shares are in per cent."""
     return {
         name: _share(value) if name.startswith(("top", "mean_recall")) else _rounded(value, 6)
         for name, value in summary.columns().items()

@@ -22,6 +22,7 @@ from .external_graph import describe_external
 from .failure import failure
 from .manifest import ZooRow, known_files
 from .output_labels import columns
+from .own_labels import other_labels
 from .zoo_rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")
@@ -160,7 +161,8 @@ def _onnx(row: ZooRow, path: Path, said: Said) -> Candidate:
     external = describe_external(model, row, str(path))
     found = _build(row, path, external.names, external.preprocessing, model, external.setup)
     origin = () if known is None else (f"known by its hash as {known.id} of the ONNX Model Zoo",)
-    return replace(found, notes=(*origin, *external.setup.notes), warnings=external.setup.warnings)
+    warnings = (*external.setup.warnings, *other_labels(model, external.names))
+    return replace(found, notes=(*origin, *external.setup.notes), warnings=warnings)
 
 
 def _own(row: ZooRow, path: Path, metadata: Metadata, model: ir.Model | None) -> Candidate:

@@ -14,6 +14,7 @@ from ...core.typed_json import structured
 from ...trainer.features.images.samples import listed
 from ..runtime import Array, Model, Outputs
 from .bundle import PARITY, Bundle
+from .hub import HUB
 from .manifest import AGAIN, FIELD, MANIFEST, UNHASHED, Manifest
 
 # What a runtime may be given, or a file of weights beside it; then what runs when it is opened.
@@ -51,15 +52,27 @@ def check_listed(bundle: Bundle) -> list[CodedWarning]:
                 f"{where}: {key}: found {', '.join(stated) or 'nothing'}, expected the model files "
                 f"{', '.join(sorted(models))} ({min(other)} is in one of them alone); {AGAIN}"
             )
+    found = list(_links_out(bundle))
     if not strange:
-        return []
+        return found
     names = listed([path.relative_to(bundle.path).as_posix() for path in strange])
     are, them = ("is", "it") if len(strange) == 1 else ("are", "them")
     return [
+        *found,
         CodedWarning(
             UNLISTED, f"{names}: {are} in the bundle, but {MANIFEST} does not list {them}; no hash covers {them}"
-        )
+        ),
     ]
+
+
+def _links_out(bundle: Bundle) -> Iterator[CodedWarning]:
+    """Files of a bundle that lie outside of its folder; the hub's cache keeps all of them so."""
+    inside = bundle.path.resolve()
+    names = [name for name in bundle.manifest.files if not (bundle.path / name).resolve().is_relative_to(inside)]
+    if names and not bundle.source.startswith(HUB):
+        yield CodedWarning(
+            "link-out", f"{listed(names)}: a symbolic link to a file outside of the bundle, which may change or be gone"
+        )
 
 
 def _unlisted(bundle: Bundle) -> Iterator[Path]:

@@ -209,6 +209,8 @@ def regular_file(path: str | Path) -> Path:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            raise InputError(f"{path}: is a symbolic link to {path.readlink()}, which is not found") from None
         raise InputError(f"{path}: not found") from None
     except (OSError, ValueError) as error:  # no permission, too long a name, a zero byte in it
         raise InputError(f"{path}: cannot be opened ({getattr(error, 'strerror', None) or error})") from None

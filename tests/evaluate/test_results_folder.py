@@ -10,11 +10,12 @@ import pytest
 from evaluated_tables import rows_of
 from example_results import DATA, NAMES, made_up
 
-from headsmith.core.errors import InputError
+from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
 from headsmith.evaluate.metrics import summarize
 from headsmith.evaluate.result import FailedModel
 from headsmith.evaluate.results import ResultsFolder, load_results
+from headsmith.evaluate.results.table import read_table, write_table
 
 TIMM = ["model", "img_size", "top1", "top1_err", "top5", "top5_err", "param_count", "crop_pct", "interpolation"]
 
@@ -195,3 +196,15 @@ def test_an_empty_folder_and_one_of_an_evaluation_that_failed_early_are_taken(tm
     (tmp_path / ".lock").touch()
     ResultsFolder(tmp_path, DATA).add(*made_up("a", 1))
     assert len(load_results(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(("column", "value"), [("top1", "99.5"), ("nll", "0.001"), ("ece", "text"), ("top1", "")])
+def test_a_figure_of_the_table_that_was_edited_is_refused(tmp_path, column, value):
+    folder = ResultsFolder(tmp_path, DATA)
+    folder.add(*made_up("a", 1))
+    rows = read_table(tmp_path / "results.csv")
+    write_table(tmp_path / "results.csv", [{**rows[0], column: value}])
+    with pytest.raises(
+        DamagedFileError, match=rf"results\.csv: a: {column}: '{value}' found, its result\.json says .*edited"
+    ):
+        load_results(tmp_path)

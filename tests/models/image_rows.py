@@ -181,6 +181,13 @@ ROWS = [
     Row("PPM", "grey (PGM)", b"P5 2 1 255 \x05\xfa", grey(5, 250)),
     Row("PPM", "grey (PGM), another largest value", b"P5 2 1 15 \x05\x0f", grey(85, 255)),
     Row("PPM", "grey (PGM), 16 bits (I)", b"P5 2 1 65535 " + wide(">", 128 * 257, 65535), grey(128, 255), DEEP),
+    Row(
+        "PPM",
+        "grey (PGM), another largest value above 255 (I)",
+        b"P5 4 1 1000 " + wide(">", 1, 502, 999, 1000),  # 66, 32899, 65469 and 65535 of 65535
+        grey(0, 128, 254, 255),
+        DEEP,
+    ),
     Row("PPM", "grey (PGM), a sample above the largest value", b"P5 2 1 15 \x05\x10", "a sample of 16, .* at most 15"),
     Row("PPM", "RGB", b"P6 1 1 255 \x01\x02\x03", [(1, 2, 3)]),
     Row("PPM", "RGB, a sample above the largest value", b"P6 1 1 100 \x01\x02\x65", "a sample of 101, .* at most 100"),

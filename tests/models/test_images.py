@@ -237,3 +237,12 @@ def test_too_many_pixels_are_told_with_the_limit_and_what_to_do(size, found):
     with pytest.raises(UnreadableImage) as caught:
         open_image(png(size, 8, 2, [b""]), "huge.png")
     assert re.fullmatch(rf"huge\.png: {found} pixels, expected at most 134,217,728; shrink it", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("loop.png", "cannot be opened (Too many levels"), ("gone.png", "is a symb")]
+)
+def test_a_link_that_leads_nowhere_is_told_as_one(tmp_path, target, said):
+    (tmp_path / "loop.png").symlink_to(target)
+    with pytest.raises(UnreadableImage, match=re.escape(said)):
+        open_image(tmp_path / "loop.png", "loop.png")

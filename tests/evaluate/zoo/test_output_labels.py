@@ -1,11 +1,14 @@
 """Classes of a held-out set and outputs of a model are brought together by name."""
 
 import numpy as np
+import onnx
+import onnx_ir as ir
 import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
 from headsmith.evaluate.zoo.output_labels import columns, meaning, read_names, readable
+from headsmith.evaluate.zoo.own_labels import other_labels
 from headsmith.models.class_names import match_classes
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
@@ -76,3 +79,23 @@ def test_labels_that_mean_the_same_class():
     assert [meaning(label) for label in ("n01440764", "tench", "tench, Tinca tinca")] == ["n01440764"] * 3
     assert [readable(label) for label in ("n01440764", "tench", "oak")] == ["n01440764 tench", "tench", "oak"]
     assert [meaning("oak"), meaning("crane")] == ["oak", "crane"]  # a bird and a machine
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("labels", '["cat", "emu"]', "emu for output 1, its labels here dog"),
+        ("names", '{"1": "cat", "0": "dog"}', "dog for output 0, its labels here cat"),
+        ("classes", '["cat", "dog", "emu"]', "3 labels, its labels here 2"),
+        ("labels", '["cat", "dog"]', None),
+        ("labels", '["", 3]', None),
+        ("labels", "cat, dog", None),
+        ("labels", "[" * 100_000, None),
+    ],
+)
+def test_labels_in_the_metadata_that_contradict_are_told(key, text, said):
+    model = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], []))
+    onnx.helper.set_model_props(model, {key: text})
+    found = [*other_labels(ir.from_proto(model), (("cat", "dog"),))]
+    assert [one.code for one in found] == ["other-labels"] * (said is not None)
+    assert said is None or f"its metadata ({key}) say {said}" in found[0].message

@@ -181,6 +181,21 @@ def test_what_is_no_model_may_lie_beside_and_is_named(copy):
     assert "warning (unlisted): notes.txt, pictures/one.png" in " ".join(printed.split())
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "labels.txt"])
+def test_a_link_out_of_the_bundle_is_told(copy, tmp_path, name):
+    (copy / name).rename(tmp_path / "elsewhere")
+    (copy / name).symlink_to(tmp_path / "elsewhere")
+    [warning] = verify(copy).warnings
+    assert (warning.code, warning.message.startswith(f"{name}: a symbolic link to a file outside")) == (
+        "link-out",
+        True,
+    )
+    (copy / name).unlink()
+    (tmp_path / "elsewhere").rename(copy / "moved")
+    (copy / name).symlink_to("moved")
+    assert [found.code for found in verify(copy).warnings] == ["unlisted"]  # one inside goes with the folder
+
+
 def test_nothing_is_opened_before_hashes_are_compared(copy, edit, monkeypatch):
     monkeypatch.setattr(Bundle, "open", lambda *_, **__: pytest.fail("opened"))
     monkeypatch.setattr(Reference, "load", lambda *_: pytest.fail("opened"))

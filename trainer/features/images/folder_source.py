@@ -14,9 +14,10 @@ from ....core.printable import printable
 from .labels import check_names
 from .samples import ImageSource, Listing, Sample, by_split, listed, split_called
 
-IMAGE_SUFFIXES = frozenset(
-    ".avif .bmp .gif .ico .j2k .jfif .jp2 .jpe .jpeg .jpg .pbm .pgm .png .ppm .tif .tiff .webp".split()  # noqa: SIM905
-)
+_OTHERS = ".apng .avif .avifs .bmp .dib .gif .ico .mpo .png .tif .tiff .webp".split()  # noqa: SIM905
+_JPEG = ".j2c .j2k .jfif .jp2 .jpc .jpe .jpeg .jpf .jpg .jpx".split()  # noqa: SIM905
+_NETPBM = ".pbm .pfm .pgm .pnm .ppm".split()  # noqa: SIM905
+IMAGE_SUFFIXES = frozenset([*_OTHERS, *_JPEG, *_NETPBM])  # PIL's of all formats that are read
 _ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip .zst".split())  # noqa: SIM905
 _LAYOUT = "expected one folder of images for each class, e.g. cat/1.jpg and dog/2.jpg"
 _log = logging.getLogger(__name__)

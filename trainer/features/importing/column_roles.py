@@ -130,8 +130,10 @@ def _find(table: Table, role: str, asked: str | None, possible: Sequence[Column]
     what = matrix if role == "features" else "one whole number or text a row"
     holds = listed([str(column) for column in table.columns], 20)
     usable = any(len(column.shape) == (2 if role == "features" else 1) for column in table.columns)
-    todo = f"name them with {flag}" if usable else "write it there"
-    holds = f"others are {holds}: {todo}" if holds else "it holds nothing else"
+    todo = f"name them with {flag}" if usable else f"write the {role} into this file too"
+    if role == "features" and any(column.dtype.startswith("decimal") for column in table.columns):
+        todo = "cast the decimal columns to float32"
+    holds = f"others are {holds}: {todo}" if holds else f"it holds nothing else: write the {role} into it"
     if role == "features" and (lacking := gap(table.columns)):
         holds = f"{lacking}, and numbers without a gap from 0 or 1 are expected; {holds}"
     faults = "".join(f"; {column.fault}" for column in table.columns if column.fault)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....core.coded_warnings import CodedWarning
 from ....core.printable import short
+from ..images.samples import listed
 from .table import Array, Batches, Column, block_rows
 
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -54,16 +55,27 @@ def gap(columns: Sequence[Column]) -> str:
 
 
 def left_of_series(features: Column, others: Sequence[Column]) -> list[CodedWarning]:
-    """A warning of columns that are called like those of a matrix, and are none of them as they hold no numbers."""
+    """Warnings of columns beside a series that may have been meant as features.
+
+    Such are those that are called like it and hold no numbers, and those of floats that are called otherwise.
+    """
     prefix = features.name.removesuffix("*")
     alike = [one for one in others if (match := NUMBERED.fullmatch(one.name)) and match[1] == prefix]
+    numbers = [one for one in others if len(one.shape) == 1 and re.fullmatch(r"float\d+", one.dtype)]
+    found = []
+    if features.parts and numbers:
+        message = (
+            f"{listed([short(one.name) for one in numbers])} hold numbers and are not among the features "
+            f"{features.name}, whose names go on by number: rename to use them"
+        )
+        found.append(CodedWarning("left-out-number", message))
     if not features.parts or not alike:
-        return []
+        return found
     first = alike[0]
     held = f"holds {first.dtype}" if first.place is None else f"is no number: {first.place(0, 0)}"
     more = f", and {len(alike) - 1:,} more like it" * (len(alike) > 1)
     message = f"{short(first.name)} {held}{more}; it is not among the features {features.name}: correct or rename it"
-    return [CodedWarning("left-out-feature", message)]
+    return [CodedWarning("left-out-feature", message), *found]
 
 
 def _runs(columns: Sequence[Column]) -> dict[str, dict[int, Column]]:

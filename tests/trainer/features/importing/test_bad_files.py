@@ -115,7 +115,8 @@ def test_columns_that_are_not_clear_are_asked_for_with_the_candidates():
 def test_columns_that_are_missing_or_of_another_shape():
     np.savez("a.npz", y=ROWS.labels)
     refused(
-        r"has no features \(expected a matrix \(N, D\) of floats, .*\), others are y int64 \(40\): write it", "a.npz"
+        r"has no features \(expected a matrix \(N, D\) of floats, .*\), others are y int64 \(40\): write the features",
+        "a.npz",
     )
     np.savez("b.npz", x=ROWS.features)
     refused(r"has no labels \(expected one whole number or text a row\), it holds nothing else", "b.npz")

@@ -1,5 +1,7 @@
 """A table with a column for each feature gives the same rows as one with a list column."""
 
+from decimal import Decimal
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -152,3 +154,20 @@ def test_a_column_of_the_series_that_is_the_label_is_no_fault():
     frame = pd.DataFrame(columns("c{}")).assign(c6=[f"class {label}" for label in ROWS.labels], note="c7")
     frame.to_csv("a.csv", index=False)
     assert import_features("a.csv", out="set", label_column="c6").manifest.warnings == []
+
+
+@pytest.mark.parametrize("names", [["sepal"], ["sepal", "petal width"]])
+def test_floats_beside_the_series_are_told(names):
+    frame = pd.DataFrame({**dict.fromkeys(names, 0.5), **columns(), "label": ROWS.labels, "count": 3})
+    frame.to_parquet("a.parquet", index=False)
+    (found,) = import_features("a.parquet", out="set", label_column="label").manifest.warnings
+    assert found.code == "left-out-number"
+    assert found.message.startswith(f"{', '.join(names)} hold numbers and are not among the features f*")
+
+
+@pytest.mark.parametrize("labels", [["a", "b"] * 10, [Decimal(1), Decimal(2)] * 10])
+def test_decimals_are_to_be_cast(labels):
+    values = [Decimal("0.125")] * 20
+    pq.write_table(pa.table({"f0": values, "f1": values, "label": labels}), "a.parquet")
+    with pytest.raises(InputError, match=r"has no features .* decimal128.*: cast the decimal columns to float32$"):
+        import_features("a.parquet", out="set")
