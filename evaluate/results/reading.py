@@ -13,7 +13,7 @@ from PIL import Image
 from ...core.errors import DamagedFileError, InputError, near
 from ...core.printable import printable
 from ...core.records import to_json
-from ...core.spreadsheet_cells import cell, text_of
+from ...core.spreadsheet_cells import text_of
 from ...export.runtime import Array
 from ...metrics.proportions import top_k
 from ..held_out_record import HeldOutRecord
@@ -267,14 +267,18 @@ def _check_table(path: Path, rows: Sequence[Mapping[str, str]], models: Sequence
         row = measured.get(result.key, {})
         for column, value in figures(result.summary).items():
             found = row.get(column)
-            if found is not None and found != cell(value) and not (value is not None and _is_near(found, value)):
+            if found is not None and not _says(found, value):
+                said = "none" if value is None else value
                 raise DamagedFileError(
-                    f"{path}: {result.model}: {column}: {found!r} found, its {RESULT} says {cell(value)}: edited? "
-                    "evaluate again"
+                    f"{path}: {result.model}: {column}: {found!r} found, its {RESULT} says {said}: edited? evaluate "
+                    "again"
                 )
 
 
-def _is_near(text: str, value: float) -> bool:
+def _says(text: str, value: float | None) -> bool:
+    """Whether a cell holds a number, but for the rounding of a sum; an empty one holds none."""
+    if value is None or not text:
+        return value is None and not text
     try:
         return _same(float(text), value)
     except ValueError:

@@ -198,6 +198,16 @@ def test_an_empty_folder_and_one_of_an_evaluation_that_failed_early_are_taken(tm
     assert len(load_results(tmp_path)) == 1
 
 
+def test_figures_that_there_are_not_are_empty(tmp_path):
+    """Of four classes there is no top-5."""
+    folder = ResultsFolder(tmp_path, DATA)
+    result, predictions = made_up("a", 1)
+    summary = replace(result.summary, top={k: share for k, share in result.summary.top.items() if k < 5} | {5: None})
+    folder.add(replace(result, summary=summary), predictions)
+    assert read_table(tmp_path / "results.csv")[0]["top5"] == ""
+    assert len(load_results(tmp_path)) == 1
+
+
 @pytest.mark.parametrize(("column", "value"), [("top1", "99.5"), ("nll", "0.001"), ("ece", "text"), ("top1", "")])
 def test_a_figure_of_the_table_that_was_edited_is_refused(tmp_path, column, value):
     folder = ResultsFolder(tmp_path, DATA)
