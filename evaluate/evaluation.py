@@ -142,7 +142,7 @@ def evaluate(rows: Sequence[ZooRow], out: Path, options: EvaluationOptions, crop
         folder.fail(failed)
         folder.rank()
     with keeping(lambda: _kept(found, folder)):
-        time_together(untimed, held_out, folder, THOROUGH if options.speed else CHEAP)
+        time_together(untimed, held_out, folder, THOROUGH if options.speed else CHEAP, options.batch_size)
     if len(failed) == len(found):
         raise InputError(failed[0].error)
     return load_results(folder.path)

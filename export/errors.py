@@ -32,7 +32,16 @@ class ParityError(ExportError):
 
 
 class GateError(ParityError):
-    """A file in lower precision loses more than was allowed against the float32 file."""
+    """A file in lower precision loses more than was allowed against the float32 file.
+
+    Attributes:
+        finding: What is wrong with it.
+        head_alone: Only its head is beyond the precision, so that it may pass where that stays float32.
+    """
+
+    def __init__(self, finding: str, report: Any = None, *, advice: str = "", head_alone: bool = False) -> None:
+        super().__init__(f"{finding}; {advice}" if advice else finding, report)
+        self.finding, self.head_alone = finding, head_alone
 
 
 def cause(error: BaseException) -> str:

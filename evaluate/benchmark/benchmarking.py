@@ -2,8 +2,8 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from ...core.arguments import typed
 from ...core.environment import pick_device, versions
 from ...core.errors import InputError, keeping
 from ...core.files import check_outside, make_folder
+from ...core.full_disk import full_disk_behind, full_disk_message
 from ...core.progress import Advance, progress
 from ...core.records import read_record, write_record
 from ...export.precision.gates import unseen_drop
@@ -25,7 +26,7 @@ from ...trainer.features.images.kept_crops import CropFolder
 from ...trainer.features.images.samples import SPLITS, ImageSource
 from ...trainer.settings_file import read_from
 from ..zoo.manifest import ZooRow
-from ..zoo.zoo_rows import expand
+from ..zoo.zoo_rows import expand, is_local
 from .budget import in_order, promises
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
 from .measuring import measure
@@ -91,7 +92,7 @@ def benchmark(
     units = units_of(
         expanded([*(Entry(backbone=name) for name in names), *read], many=yes or options.budget is not None), options
     )
-    also = expand(options.also) if options.also else []
+    also = _others(options)
     pick_device(options.device)
     checked_threads(options.threads)
     for provider in options.provider:
@@ -106,12 +107,23 @@ def benchmark(
     units = in_order(units, found) if found else units
     keys = keys_of(units, opened.fingerprint, options.max_drop)
     work = with_processes(Work(out.absolute(), opened, units, options, began, keys, found))
-    with keeping(lambda: _kept(out)), _shown(work) as advance, jobs(work):
+    with _keeping(out), _shown(work) as advance, jobs(work):
         work.do(lambda row: advance(1, row.name))
-    with keeping(lambda: _kept(out)), FileLock(out / ".table.lock"):
+    with _keeping(out), FileLock(out / ".table.lock"):
         finished = _finish(out, work, str(images), also)
         shutil.rmtree(out / CROPS, ignore_errors=True)
         return finished
+
+
+def _others(options: BenchmarkOptions) -> list[ZooRow]:
+    """The files of others; one that is not there would be told after all the work."""
+    found = expand(options.also) if options.also else []
+    for row in found:
+        if is_local(row) and not (row.folder / row.source).exists():
+            raise InputError(
+                f"--also: {row.folder / row.source}: not found, expected a bundle or a model file; correct the path"
+            )
+    return found
 
 
 def _check_gate(images: ImageSet, options: BenchmarkOptions) -> None:
@@ -142,6 +154,19 @@ def _begin(out: Path, images: ImageSet) -> None:
             f"{out}: holds a benchmark of {found.source.source} ({found.fingerprint[:12]}), these images are "
             f"{own.source.source} ({own.fingerprint[:12]}), changed or others; choose another `out`"
         )
+
+
+@contextmanager
+def _keeping(out: Path) -> Iterator[None]:
+    """Let what ends the block, an interruption or a full disk, say what is kept and that the same command goes on."""
+    try:
+        with keeping(lambda: _kept(out)):
+            yield
+    except Exception as error:
+        full = full_disk_behind(error)
+        if full is None:
+            raise
+        raise InputError(full_disk_message(full, _kept(out))) from error
 
 
 def _kept(out: Path) -> str:

@@ -1,6 +1,5 @@
 """One backbone from images to proved files: extraction, sweep and exports, each found again where it was done."""
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-
 from ...core.cpus import usable_cpus
-from ...core.full_disk import is_full_disk
+from ...core.full_disk import full_disk_behind
+from ...core.memory_shortage import halving, memory_note
+from ...core.printable import printable
 from ...export import Bundle
 from ...export.bundle.manifest import MANIFEST
+from ...export.errors import GateError
 from ...export.exporting import export
 from ...export.options import ExportOptions
 from ...metrics.proportions import Share, wilson
@@ -27,6 +27,7 @@ from ...trainer.features.manifest import read_manifest
 from ...trainer.run import Run
 from ...trainer.sweep import Sweep, sweep
 from ...trainer.sweep.grid import read_plan
+from ...trainer.sweep.result import BEST
 from ...trainer.sweep.sweep_record import RECORD
 from ...trainer.unused_settings import without_unused
 from ..zoo.failure import failure
@@ -138,17 +139,9 @@ class Stages:
         )
 
     def _halving(self, attempt: Callable[[int], T]) -> T:
-        """Try with smaller and smaller batches while memory is what lacks."""
-        while True:
-            try:
-                return attempt(self.batch_size)
-            except Exception as error:  # onnxruntime has classes of its own, and others are wrapped in ours
-                if not _lacks_memory(error) or self.batch_size == 1:
-                    raise
-            self.batch_size //= 2
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+        """Try with smaller and smaller batches while memory is what lacks; what comes after goes on with these."""
+        found, self.batch_size = halving(self.batch_size, attempt)
+        return found
 
     def _stage(self, name: str, work: Callable[[], T]) -> T:
         with _failing(name):
@@ -160,6 +153,10 @@ class Stages:
     def _failed(self, precision: str, key: str, error: _StageError) -> TrainedRow:
         cause, (stage,) = error.__cause__, error.args
         reason = failure(cause, self.unit.entry.backbone) if isinstance(cause, Exception) else str(cause)
+        if isinstance(cause, GateError) and cause.head_alone:
+            run = self.out / SWEEPS / self.unit.name / BEST
+            command = f"`headsmith export {run} --out BUNDLE --precision {precision} --fp32-head`"
+            reason = printable(f"{cause.finding}; {command} keeps the head in float32, and --also BUNDLE measures it")
         return self._row(precision, key, state=FAILED, reason=reason, stage=stage)
 
     def _done(self, precision: str, key: str, features: FeatureSet, found: Sweep, bundle: Bundle) -> TrainedRow:
@@ -171,7 +168,7 @@ class Stages:
         else:
             top1, top5 = lower.lower.top1, lower.lower.top5
         read = without_unused(winner.config)
-        notes = [f"memory did for {self.batch_size} images a batch"] * (self.batch_size < self.options.batch_size)
+        notes = memory_note(self.batch_size, self.options.batch_size)
         notes += ["features beyond float16 are stored as float32"] * (features.manifest.dtype == "float32")
         return self._row(
             precision,
@@ -235,16 +232,6 @@ def _failing(stage: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = error if isinstance(error, OSError) else error.__cause__
-        if isinstance(cause, OSError) and is_full_disk(cause):
+        if full_disk_behind(error) is not None:
             raise
         raise _StageError(stage) from error
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory was what lacked, as this error or one that it stands for says."""
-    if error is None:
-        return False
-    text = str(error).lower()
-    known = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    return known or "out of memory" in text or "allocate memory" in text or _lacks_memory(error.__cause__)

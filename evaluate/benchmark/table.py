@@ -125,7 +125,7 @@ def _figured(row: BenchmarkRow, measured: Measured, bounds: dict[str, float]) ->
         file_mb=setup.bytes / 1e6,
         providers=measured.elsewhere(row.name),
         warnings=result.warnings,
-        notes=[*row.notes, *result.notes],
+        notes=list(dict.fromkeys([*row.notes, *result.notes])),
     )
     return replace(found, within=excess(found, bounds) <= 1 if row.kind == HEAD else None)
 

@@ -8,6 +8,7 @@ from ...core.coded_warnings import CodedWarning
 from ...core.environment import RUNTIMES, cpu_name, describe_cpu, describe_device, pick_device, versions
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
+from ...core.memory_shortage import halving, memory_note
 from ...export.formats.node_placement import misplaced_nodes, nodes_by_provider
 from ...export.held_out import HeldOut
 from ...export.runtime import Array, Model
@@ -41,7 +42,7 @@ def evaluate_one(
 ) -> EvalResult | FailedModel:
     """Measure one classifier under one of the providers and keep the result, or say why that failed.
 
-    Latency and memory are timed later.
+    Latency and memory are timed later. Where memory does not do the batch is halved, and timing takes that one.
     """
     key, conditions = _key(candidate, provider, data, options), _conditions(provider, options)
     try:
@@ -51,13 +52,16 @@ def evaluate_one(
         if found is not None and _holds(found, conditions, folder, options):
             return found
         model = open_candidate(candidate, provider, options.threads)
-        result, predictions, logits = _measure(candidate, model, data, options)
+        (result, predictions, logits), size = halving(
+            options.batch_size, lambda size: _measure(candidate, model, data, replace(options, batch_size=size))
+        )
     except ProviderError:
         raise
     except Exception as error:  # noqa: BLE001 - a file may make its runtime raise anything, and the others are measured
         name = folder.name_for(candidate.id, key, provider.name)
         return FailedModel(name, candidate.source, failure(error, candidate.source), key)
-    result = replace(result, model=folder.name_for(candidate.id, key, provider.name), conditions=conditions)
+    name, notes = folder.name_for(candidate.id, key, provider.name), memory_note(size, options.batch_size)
+    result = replace(result, model=name, conditions=conditions, notes=[*result.notes, *notes])
     folder.add(result, predictions, logits)
     return result
 
@@ -73,7 +77,7 @@ def _measure(
     _check_k(candidate, model, options)
     _check_nodes(candidate, model, options)
     held_out = data.for_classifier(model.metadata, candidate.names, strict=options.strict)
-    probe_warnings, notes = probed(candidate, model, held_out)
+    probe_warnings, notes = probed(candidate, model, held_out, options.batch_size)
     measured = measure(model, held_out, options)
     notes += _remarked(held_out, candidate)
     speed = speed_of_pass(model, held_out, measured, options)

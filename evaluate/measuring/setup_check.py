@@ -10,7 +10,7 @@ from ...models.preprocessing import Preprocessing
 from ..zoo import SAMPLE, Candidate, other_crops, power, probe
 
 
-def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[CodedWarning], list[str]]:
+def probed(candidate: Candidate, model: Model, held_out: HeldOut, at_once: int) -> tuple[list[CodedWarning], list[str]]:
     """What `probe` warns of on some of the images that have one right class, and what it could have seen: a note."""
     recipe = candidate.preprocessing
     if not isinstance(held_out, HeldOutImages) or recipe is None or held_out.sets is not None or model.metadata.resize:
@@ -21,7 +21,7 @@ def probed(candidate: Candidate, model: Model, held_out: HeldOut) -> tuple[list[
         return [], []
     shown = sample.only(sample.rows_of(batch.ids))
     crops = {name: partial(_first, shown, other) for name, other in other_crops(recipe).items()}
-    found = probe(candidate, model, batch.inputs, batch.labels, crops)
+    found = probe(candidate, model, batch.inputs, batch.labels, crops, at_once)
     return found, [power(candidate, model, batch.inputs, crops)]
 
 

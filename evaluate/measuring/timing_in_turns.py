@@ -81,6 +81,11 @@ class _Opened:
         fed = self.model.feed(np.concatenate([self.input] * size))
         return lambda: self.model.answer(fed)
 
+    def takes(self, size: int, asked: int) -> bool:
+        """Whether a run takes so many inputs; where memory did not do for those asked for, no more than it did for."""
+        metadata, most = self.model.metadata, self.result.setup.batch_size
+        return metadata.batch_size(size) == size and (size <= most or most == metadata.batch_size(asked))
+
     def broken(self, sizes: Iterable[int]) -> list[int]:
         """The batch sizes, of these and of those before, at which answers are NaN or infinite that are not always."""
         tried = {1, *sizes} | ({min(self.result.setup.batch_size, self.result.n)} if self.result.not_finite else set())
@@ -89,13 +94,21 @@ class _Opened:
         return sorted({*self.result.not_finite_at, *(() if always else wrong)})
 
 
-def time_together(found: Sequence[Untimed], data: HeldOut, folder: ResultsFolder, effort: Effort) -> None:
-    """Time classifiers that were measured, in turns, and write what was found into their results."""
+def time_together(found: Sequence[Untimed], data: HeldOut, folder: ResultsFolder, effort: Effort, asked: int) -> None:
+    """Time classifiers that were measured, in turns, and write what was found into their results.
+
+    Args:
+        found: The classifiers.
+        data: The inputs.
+        folder: Where the results are.
+        effort: How long.
+        asked: Inputs a run that were asked for, of which memory may have done for fewer.
+    """
     seen: set[tuple[str, str]] = set()
     with progress("Timing", len(found), "models") as advance, collected():
         for group in _groups(found):
             opened = [one for untimed in group if (one := _open(untimed, data, folder, seen)) is not None]
-            _time(opened, folder, effort)
+            _time(opened, folder, effort, asked)
             advance(len(group))
 
 
@@ -145,12 +158,12 @@ def _answered(untimed: Untimed, data: HeldOut) -> tuple[Model, Array]:
     return model, one
 
 
-def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort) -> None:
+def _time(opened: Sequence[_Opened], folder: ResultsFolder, effort: Effort, asked: int) -> None:
     watch = Watch()
     latencies = _in_turns([one.run(1) for one in opened], effort)
     rates: list[dict[int, float]] = [{} for _ in opened]
     for size in effort.sizes:
-        able = [place for place, one in enumerate(opened) if one.model.metadata.batch_size(size) == size]
+        able = [place for place, one in enumerate(opened) if one.takes(size, asked)]
         for place, times in zip(able, _in_turns([opened[place].run(size) for place in able], effort), strict=True):
             rates[place][size] = float(size * len(times) / times.sum())
     busy = watch.disturbed()

@@ -19,7 +19,12 @@ FEW, LARGE, DOMINANT, BALANCED = 20, 20, 0.9, 0.5
 
 
 def probe(
-    candidate: Candidate, model: Model, pixels: Array, labels: Array, crops: Mapping[str, Crop] | None = None
+    candidate: Candidate,
+    model: Model,
+    pixels: Array,
+    labels: Array,
+    crops: Mapping[str, Crop] | None = None,
+    at_once: int = BATCH,
 ) -> list[CodedWarning]:
     """Ask a classifier about some labelled images under its declared setup, and under others that are usual.
 
@@ -36,11 +41,12 @@ def probe(
         pixels: ``(N, H, W, 3)`` uint8, RGB, as ``model.metadata.prepare`` gives them; N = `SAMPLE` is enough.
         labels: ``(N,)`` integers, the right outputs.
         crops: Other ways to resize and crop (see `other_crops`): what each does, and from K to the first K images.
+        at_once: Images a run, at most 32.
 
     Returns:
         Warnings; none where all is well, or too few images could tell.
     """
-    size = model.metadata.batch_size(BATCH)
+    size = model.metadata.batch_size(min(BATCH, at_once))
     logits = logits_of(lambda batch: model.run(batch).logits, pixels, size)
     best = _best(logits)
     found = [*_dominated(model, pixels, best, labels), *_probabilities(logits)]

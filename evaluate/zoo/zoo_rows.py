@@ -41,6 +41,11 @@ def is_library(source: str) -> bool:
     return source == "lite0" or source.startswith((TIMM, TORCHVISION))
 
 
+def is_local(row: ZooRow) -> bool:
+    """Whether a file or a folder of this machine is meant."""
+    return not is_library(row.source) and not row.source.startswith(HUB)
+
+
 def _rows(source: str) -> Iterator[ZooRow]:
     path = Path(source)
     if source.startswith(ZOO):

@@ -59,14 +59,19 @@ def beyond_half(path: Path, batches: Iterable[Array], *, keep_head: bool = False
         Of the tensors that would be float16, those beyond 65504 in magnitude on these inputs, with that magnitude.
     """
     model = onnx.load(path)
-    part, start, _ = network_part(model, with_head=not keep_head)
     with tempfile.TemporaryDirectory() as folder:
         calibrator = create_calibrator(path, augmented_model_path=str(Path(folder, "augmented.onnx")))
         calibrator.collect_data(Feeds(model.graph.input[0].name, batches))
         ranges = calibrator.compute_data().items()
-    halved = {start, *(name for node in part.graph.node for name in node.output)}
+    halved = half_names(model, keep_head=keep_head)
     largest = {name: float(np.abs([*found.range_value]).max()) for name, found in ranges if name in halved}
     return {name: value for name, value in largest.items() if not value <= LARGEST_HALF}
+
+
+def half_names(model: onnx.ModelProto, *, keep_head: bool = False) -> set[str]:
+    """The tensors that `to_half` makes float16."""
+    part, start, _ = network_part(model, with_head=not keep_head)
+    return {start, *(name for node in part.graph.node for name in node.output)}
 
 
 def _joined(first: onnx.ModelProto, second: onnx.ModelProto, value: str, outputs: list[str]) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from ..errors import GateError
 from ..formats.onnx_format import save_onnx
 from ..options import FP16, INT8, ExportOptions
 from ..runtime import Array, Model
-from .half import LARGEST_HALF, beyond_half, to_half
+from .half import LARGEST_HALF, beyond_half, half_names, to_half
 from .quantization import quantize_dynamically, quantize_with_ranges
 
 
@@ -42,10 +42,12 @@ def _check_range(source: Path, calibration: Iterable[Array], options: ExportOpti
     beyond = beyond_half(source, calibration, keep_head=options.fp32_head)
     if beyond:
         name, value = max(beyond.items(), key=lambda item: item[1])
-        advice = f"leave --precision {FP16} out" if options.fp32_head else "keep the head in float32 with --fp32-head"
+        head_alone = not beyond.keys() & half_names(onnx.load(source), keep_head=True)
         raise GateError(
             f"{FP16}: {len(beyond)} tensors would not be finite on training inputs, the largest {name} with "
-            f"{value:g} (float16 ends at {LARGEST_HALF:g}); {advice}"
+            f"{value:g} (float16 ends at {LARGEST_HALF:g})",
+            advice="keep the head in float32 with --fp32-head" if head_alone else f"leave --precision {FP16} out",
+            head_alone=head_alone,
         )
 
 

@@ -1,6 +1,7 @@
 """What is said of a full disk, of a quota and of a limit on the size of files."""
 
 import errno
+import os
 
 _MAKE_ROOM = "make room and run the same command again"
 _ADVICE = {
@@ -13,6 +14,17 @@ _ADVICE = {
 def is_full_disk(error: OSError) -> bool:
     """Whether there was no room to write."""
     return error.errno in _ADVICE
+
+
+def full_disk_behind(error: BaseException | None) -> OSError | None:
+    """The full disk that an error stands for, in the words of whatever library; ``None`` where it is something else."""
+    if error is None:
+        return None
+    if isinstance(error, OSError) and is_full_disk(error):
+        return error
+    if os.strerror(errno.ENOSPC) in str(error):
+        return full_disk_behind(error.__cause__) or OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return full_disk_behind(error.__cause__)
 
 
 def full_disk_message(error: OSError, kept: str = "") -> str:

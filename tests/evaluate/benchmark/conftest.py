@@ -97,6 +97,12 @@ def shorten(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def shortened() -> Callable[[pytest.MonkeyPatch], None]:
+    """What shortens the timing, for other fixtures of the session."""
+    return shorten
+
+
+@pytest.fixture(scope="session")
 def zoo(image_folder: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     folder = tmp_path_factory.mktemp("zoo")
     (folder / "recipe.yaml").write_text(yaml.safe_dump(RECIPE))

@@ -36,6 +36,11 @@ def no_work(monkeypatch):
         ({"backbones": ["lite0"], "sweep": ["hasty"]}, "sweep: 'hasty' found"),
         ({"backbones": ["lite0"], "sweep": ["nowhere.yaml"]}, "nowhere.yaml: not found"),
         ({"backbones": ["lite0"], "also": ["nowhere.yaml"]}, "nowhere.yaml"),
+        (
+            {"backbones": ["lite0"], "also": ["timm:resnet18", "nowhere.onnx"]},
+            "also: nowhere.onnx: not found, expected",
+        ),
+        ({"backbones": ["lite0"], "also": ["bundles/nowhere"]}, "also: bundles/nowhere: not found, expected"),
         ({"backbones": ["lite0"], "provider": ["gpu"]}, "provider"),
     ],
 )

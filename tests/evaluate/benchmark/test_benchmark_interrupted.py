@@ -34,7 +34,7 @@ def hold(images, config, out, marker):
         time.sleep(forked.PATIENCE)
 
     Stages.export = export
-    benchmark(images, config=config, out=out)
+    benchmark(images, config=config, out=out, jobs=1)
 
 
 def test_a_second_process_shares_the_work_and_takes_over_from_one_that_is_killed(zoo, two, tmp_path, monkeypatch):
@@ -112,8 +112,13 @@ def test_a_full_disk_ends_the_command_with_one_line(zoo, two, tmp_path, monkeypa
         )
     assert shown.exit_code == 2
     (line,) = (line for line in shown.output.splitlines() if line.startswith("headsmith: "))
-    assert "No space left on device" in line and "make room" in line
+    assert "No space left on device" in line and "make room and run the same command again" in line
+    assert f"{tmp_path / 'out'} keeps 1 exported classifier and what was begun" in line
     assert [row.name for row in read_rows(tmp_path / "out")] == ["first-grid"]
+    kept = (tmp_path / "out" / "rows" / "first-grid.json").stat().st_mtime_ns
+    again = benchmark(zoo.images, config=two, out=tmp_path / "out")
+    assert (tmp_path / "out" / "rows" / "first-grid.json").stat().st_mtime_ns == kept
+    assert {row.name for row in again.rows if row.kind == "head" and row.top1} == {"first-grid", "further-grid"}
 
 
 def test_the_batch_is_halved_while_memory_lacks_and_the_row_says_so(zoo, two, tmp_path, monkeypatch):

@@ -1,14 +1,19 @@
 """Files of others, and lower precisions, are further rows."""
 
 import csv
+import re
 import shutil
 
 import numpy as np
 import onnx
 import pytest
+from typer.testing import CliRunner
 
-from headsmith.evaluate.benchmark import benchmark
+from headsmith.cli import app
+from headsmith.evaluate.benchmark import benchmark, stages
 from headsmith.evaluate.benchmark.stages import Stages
+from headsmith.export import Bundle
+from headsmith.export.errors import GateError
 
 
 @pytest.fixture
@@ -41,11 +46,12 @@ def test_files_of_others_are_paired_with_the_winner_and_their_flips_listed(five,
     old = zoo.folder / "old"
     shutil.copytree(five.path / "bundles" / "other-grid", old / "other-grid")  # a name that a row has too
     always_the_first_class(five.path / "bundles" / "quiet-grid" / "model.onnx", old / "first.onnx")
+    (old / "lost.onnx").write_text("no graph")
     found = again(also=["old/other-grid", "old/first.onnx", "old/lost.onnx"])  # from the folder of the file
     also = {row.name: row for row in found.rows if row.kind == "also"}
     assert sorted(also) == ["first", "lost", "other-grid (also)"]
     assert (also["lost"].state, also["lost"].top1) == ("failed", None)
-    assert "no such model" in also["lost"].reason
+    assert "lost.onnx" in also["lost"].reason
     twin, own = also["other-grid (also)"], found["other-grid"]
     assert (twin.top1, twin.p, twin.difference) == (own.top1, own.p, own.difference)
     first = also["first"]
@@ -71,8 +77,26 @@ def test_each_precision_is_a_row_and_a_refused_gate_says_why(zoo, tmp_path):
     assert rows.keys() == {"fp32", "fp16"}
     assert rows["fp32"].top1 is not None
     assert rows["fp16"].state == "failed"  # float16 ends at 65,504
-    assert rows["fp16"].reason.startswith("export: ")
+    assert rows["fp16"].reason.startswith("export: fp16: ")
+    assert rows["fp16"].reason.endswith("(float16 ends at 65504); leave `precision` fp16 out")  # the network is beyond
     quiet = zoo.config("quiet", backbones=[zoo.onnx("quiet")], sweep="grid.yaml", device="cpu", precision=["int8"])
     lower = benchmark(zoo.images, config=quiet, out=tmp_path / "out", max_drop=17)["quiet-grid-int8"]
     assert (lower.state, lower.val_top1.n, lower.top1.n) == ("done", 6, 6)
     assert (tmp_path / "out" / lower.bundle / "model.onnx").is_file()
+
+
+def test_a_head_beyond_float16_is_told_with_a_command_that_keeps_it_in_float32(zoo, tmp_path, monkeypatch):
+    original = stages.exported
+
+    def exported(run, path, precision, *given):
+        if precision == "fp16":
+            raise GateError("fp16: 1 tensors", advice="keep the head in float32 with --fp32-head", head_alone=True)
+        return original(run, path, precision, *given)
+
+    monkeypatch.setattr(stages, "exported", exported)
+    config = zoo.config("head", backbones=[zoo.onnx("quiet")], sweep="grid.yaml", precision=["fp32", "fp16"])
+    found = benchmark(zoo.images, config=config, out=tmp_path / "out", device="cpu", max_drop=17)
+    command = re.search("`headsmith (.*?)`", found["quiet-grid-fp16"].reason)[1]
+    shown = CliRunner().invoke(app, [*command.replace("BUNDLE", str(tmp_path / "half")).split(), "--max-drop", "17"])
+    assert shown.exit_code == 0, shown.output
+    assert Bundle.load(tmp_path / "half").manifest.precision.precision == "fp16"

@@ -214,7 +214,7 @@ def test_resize_and_crop_are_tried(nearest, tmp_path, edge, right):
     found = replace(found, preprocessing=replace(found.preprocessing, resize_size=(edge, edge), crop_size=(8, 8)))
     model = open_candidate(found, threads=1)
     held_out = open_data(HeldOutSource(str(tmp_path / "data"))).for_classifier(model.metadata, found.names)
-    told, (note,) = probed(found, model, held_out)
+    told, (note,) = probed(found, model, held_out, 32)
     warnings = [(one.code, one.message) for one in told]
     assert note.startswith("sanity probe: 60 images: only drops above ")
     if right:
