@@ -52,7 +52,7 @@ def main() -> None:
         )
     except InputError as error:
         parser.exit(2, f"{error}\n".replace("`repin`", "--repin"))
-    show_benchmark(found, json=False)
+    show_benchmark(found, as_json=False)
 
 
 if __name__ == "__main__":

@@ -251,10 +251,11 @@ def key_of(unit: Unit, precision: str, images: str, max_drop: float) -> str:
         max_drop: What a lower precision may lose.
     """
     entry = unit.entry
-    files = [entry.checkpoint, entry.preprocessing, entry.backbone.removeprefix(ONNX), unit.config]
+    onnx_file = Path(entry.backbone.removeprefix(ONNX)) if entry.backbone.startswith(ONNX) else None
+    files = [entry.checkpoint, entry.preprocessing, onnx_file, unit.config, *_weights_beside(onnx_file)]
     hashes = [sha256_file(file) if file and Path(file).is_file() else None for file in files]
     asked = [
-        entry.backbone,
+        entry.backbone if onnx_file is None else ONNX,  # a file is its bytes, wherever it is called from
         entry.image_size,
         entry.layer,
         entry.drop_background,
@@ -262,3 +263,16 @@ def key_of(unit: Unit, precision: str, images: str, max_drop: float) -> str:
         unit.sweep if unit.preset else None,
     ]
     return sha256_json([images, asked, precision, None if precision == FULL else max_drop])[:32]
+
+
+def _weights_beside(onnx_file: Path | None) -> list[Path]:
+    """The files that hold weights of an ONNX file; none of one that cannot be read, whose row will say why."""
+    if onnx_file is None or not onnx_file.is_file():
+        return []
+    from ...models.onnx_graph import read_proto
+    from ...models.onnx_graph.external import external_files
+
+    try:
+        return external_files(read_proto(onnx_file), onnx_file)
+    except InputError:
+        return []

@@ -2,6 +2,7 @@
 
 import shutil
 
+import onnx
 import pytest
 from typer.testing import CliRunner
 
@@ -10,7 +11,7 @@ from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError
 from headsmith.evaluate.benchmark import Benchmark, benchmark
 from headsmith.evaluate.benchmark.options import BenchmarkOptions
-from headsmith.evaluate.benchmark.plan import Entry, units_of
+from headsmith.evaluate.benchmark.plan import Entry, key_of, units_of
 from headsmith.evaluate.benchmark.stages import Stages
 
 
@@ -78,6 +79,25 @@ def test_a_named_backbone_at_several_sizes_has_a_name_for_each():
         [*entries, Entry(backbone="lite0", name="own", image_size=64)], BenchmarkOptions(image_size=(96, 160))
     )
     assert [unit.name for unit in found] == ["ours-96", "ours-160", "lite0-96", "lite0-160", "lite0-64", "own"]
+
+
+def test_the_key_of_an_onnx_file_is_its_bytes_wherever_it_is_called_from(zoo, tmp_path, monkeypatch):
+    zoo.onnx("keyed", seed=7)
+    model = onnx.load(zoo.folder / "keyed.onnx")
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="net.data", size_threshold=0)
+
+    def key(backbone):
+        (unit,) = units_of([Entry(backbone=f"onnx:{backbone}")], BenchmarkOptions())
+        return key_of(unit, "fp32", "images", 1.0)
+
+    first = key(path)
+    monkeypatch.chdir(tmp_path)
+    assert key("net.onnx") == first != key(zoo.folder / "keyed.onnx")
+    (tmp_path / "net.data").write_bytes(bytes(reversed((tmp_path / "net.data").read_bytes())))
+    assert key(path) != first
+    (tmp_path / "net.data").unlink()
+    assert key(path) != first  # its row says that weights are missing
 
 
 def test_a_folder_belongs_to_its_images(five, zoo, image_folder, tmp_path, no_work):
