@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core.coded_warnings import CodedWarning
+from ..core.counted import counted
 from ..core.errors import with_keywords
 from ..export.bundle.bundle import Bundle
 from ..export.provenance import path_inside
@@ -38,7 +39,7 @@ def warnings_of(summary: Summary, measured: Measurement, chance: float, trained_
     if summary.predicted_share > DOMINANT and summary.label_share is not None and summary.label_share < BALANCED:
         found["one-class"] = f"one class takes {summary.predicted_share:.0%} of the predictions"
     if measured.not_finite:
-        found["not-finite"] = f"{measured.not_finite} inputs have NaN or infinite logits"
+        found["not-finite"] = f"{counted(measured.not_finite, 'input has', 'inputs have')} NaN or infinite logits"
     if measured.varies:
         found["varying"] = (
             "it answers the same input differently each time, so that the figures hold for this run alone: it draws "
@@ -49,7 +50,9 @@ def warnings_of(summary: Summary, measured: Measurement, chance: float, trained_
             "an input has other logits in a batch of another size: its answers depend on what lies beside it"
         )
     if measured.inconsistent:
-        found["wrong-topk"] = f"{measured.inconsistent} inputs have topk_indices against the file's own logits"
+        found["wrong-topk"] = (
+            f"{counted(measured.inconsistent, 'input has', 'inputs have')} topk_indices against the file's own logits"
+        )
     return [*(CodedWarning(code, message) for code, message in found.items()), *broken_at(measured.not_finite_at)]
 
 

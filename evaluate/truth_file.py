@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from ..core.coded_warnings import CodedWarning
+from ..core.counted import counted
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
 from ..core.files import parse_json, regular_file
@@ -209,11 +210,19 @@ def _fitting(rows: list[_Row], images: _Images, truth: Path) -> tuple[list[_Row]
     if not found:
         raise InputError(f"{truth}: none of its {len(rows)} files is in {images.root}, such as {rows[0].file}")
     again = len(fitting) - len(found)
+    lacking = counted(len(gone), f"row of {truth.name} has", f"rows of {truth.name} have")
+    left_out = counted(
+        len(bare), f"image has no row in {truth.name} and is", f"images have no row in {truth.name} and are"
+    )
+    repeated = counted(
+        again,
+        f"row of {truth.name} repeats an earlier one and counts",
+        f"rows of {truth.name} repeat an earlier one and count",
+    )
     said = {
-        "rows-without-image": gone and f"{len(gone)} rows of {truth.name} have no image: {listed(gone)}",
-        "images-without-row": bare
-        and f"{len(bare)} images have no row in {truth.name} and are left out: {listed(bare)}",
-        "repeated-rows": again and f"{again} rows of {truth.name} repeat an earlier one and count once",
+        "rows-without-image": gone and f"{lacking} no image: {listed(gone)}",
+        "images-without-row": bare and f"{left_out} left out: {listed(bare)}",
+        "repeated-rows": again and f"{repeated} once",
     }
     warnings = [CodedWarning(code, str(message)) for code, message in said.items() if message]
     return [found[file] for file in images.files if file in found], warnings
@@ -260,7 +269,8 @@ def _labelled(
     samples = [Sample(row.file, right[0] if right else 0, "test") for row, right in zip(rows, sets, strict=True)]
     images = ImageSet(ImageSource(str(root)), names, samples, f"classes from {truth.name}", lambda one: root / one.id)
     without = sum(not right for right in sets)
-    none = [CodedWarning("no-right-class", f"{without} images have no right class and are left out")] if without else []
+    left_out = counted(without, "image has no right class and is", "images have no right class and are")
+    none = [CodedWarning("no-right-class", f"{left_out} left out")] if without else []
     groups = None if rows[0].group is None else [str(row.group) for row in rows]
     return HeldOutImages(
         images, sets=right_classes(sets) if multi_label else None, groups=groups, warnings=(*found, *none)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from .core.counted import counted
 from .core.printable import json_printable, printable, short
 from .core.terminal import Terminal, escape, first_process
 from .flags import with_flags
@@ -40,11 +41,11 @@ def show_feature_set(features: "FeatureSet") -> None:
     """Rows per split, and what could not be read; of several processes under torchrun only the first says it."""
     rows = "  ".join(f"{name} {count:,}" for name, count in features.manifest.splits.items())
     console.print(
-        f"[bold]{escape(str(features.path))}[/]  {len(features.class_names):,} classes, D = {features.feature_dim}, "
-        f"{features.manifest.dtype}\nrows: {rows}  ({escape(features.manifest.split_rule)})"
+        f"[bold]{escape(str(features.path))}[/]  {counted(len(features.class_names), 'class', 'classes')}, "
+        f"D = {features.feature_dim}, {features.manifest.dtype}\nrows: {rows}  ({escape(features.manifest.split_rule)})"
     )
     if views := features.manifest.views:
-        console.print(f"a training image is {len(views)} rows: {'; '.join(views)}")
+        console.print(f"a training image is {counted(len(views), 'row')}: {'; '.join(views)}")
     show_warnings(features.manifest.warnings)
     if (remarks := features.manifest.remarks) and (backbone := features.manifest.backbone):
         _say_remarks(remarks, backbone.preprocessing.background)
@@ -56,7 +57,7 @@ def _say_remarks(found: dict[str, int], background: Sequence[int] | None) -> Non
     from .models.images import described
 
     for remark, count in zip(described(found, background), found.values(), strict=True):
-        console.print(f"{count:,} images with {remark}", markup=False)
+        console.print(f"{counted(count, 'image')} with {remark}", markup=False)
 
 
 def show_imported(features: "FeatureSet") -> None:
@@ -153,4 +154,4 @@ def show_predictions(predictions: Sequence["Prediction"], as_json: bool) -> None
         for label, score in zip(prediction.labels, prediction.scores, strict=True):
             console.print(printable(f"  {percent(score):>7}  {label}"), markup=False)
     for remark, count in Counter(remark for prediction in predictions for remark in prediction.remarks).items():
-        console.print(f"{count:,} images with {remark}", markup=False)
+        console.print(f"{counted(count, 'image')} with {remark}", markup=False)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Column, Table
 
+from .core.counted import counted
 from .core.terminal import escape
 from .show import LISTED, console, show_json
 
@@ -23,7 +24,7 @@ def show_comparison(comparison: "Comparison", as_json: bool) -> None:
         show_json(to_json(comparison))
         return
     console.print(f"[bold]A[/]  {escape(comparison.first)}\n[bold]B[/]  {escape(comparison.second)}")
-    console.print(f"on {comparison.n:,} inputs of {escape(comparison.data)}; top-k in %, A - B in points")
+    console.print(f"on {counted(comparison.n, 'input')} of {escape(comparison.data)}; top-k in %, A - B in points")
     console.print(_overall(comparison.top), soft_wrap=False)
     for top in comparison.top:
         console.print(f"top-{top.k}: {_verdict(top.paired)}")
@@ -72,7 +73,8 @@ def _show_flips(flips: "Sequence[ChangedAnswer]") -> None:
     ahead = sum(flip.first_right and not flip.second_right for flip in flips)
     behind = sum(flip.second_right and not flip.first_right for flip in flips)
     console.print(
-        f"flips: {len(flips):,} inputs have different answers; A alone is right on {ahead:,}, B alone on {behind:,}"
+        f"flips: {counted(len(flips), 'input has', 'inputs have')} different answers; "
+        f"A alone is right on {ahead:,}, B alone on {behind:,}"
     )
     if not flips:
         return

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from .core.counted import counted
 from .core.printable import printable
 from .core.terminal import escape
 from .flags import with_flags
@@ -23,7 +24,8 @@ def show_inspection(found: "Inspection", as_json: bool) -> None:
         show_json(dataclasses.asdict(found))
         return
     console.print(
-        f"[bold]{escape(found.path)}[/]  {found.classes:,} classes, D = {found.feature_dim}, {found.dtype}, "
+        f"[bold]{escape(found.path)}[/]  {counted(found.classes, 'class', 'classes')}, "
+        f"D = {found.feature_dim}, {found.dtype}, "
         f"backbone {escape(found.backbone or 'not known')}\nsplits: {escape(found.split_rule)}"
     )
     table = Table("split", "rows", "rows a class", "norms", "zero", "repeated", "NaN", "Inf")

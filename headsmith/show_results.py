@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rich.table import Column, Table
 
 from .core.coded_warnings import CodedWarning
+from .core.counted import counted
 from .core.printable import printable
 from .core.terminal import escape
 from .flags import with_flags
@@ -31,9 +32,9 @@ def show_results(results: "Results", as_json: bool) -> None:
     first = results[0]
     kind, providers = _kind(first), ", ".join(dict.fromkeys(result.setup.provider for result in results))
     console.print(
-        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {first.n:,} {kind}, {providers}, "
-        f"{first.setup.threads} threads, warm-up left out; = means tied with the best (McNemar's p, by Holm, at "
-        "least 0.05)",
+        f"[bold]{escape(results.data.name)}[/]: {_scored(results)}on {counted(first.n, kind)}, {providers}, "
+        f"{counted(first.setup.threads, 'thread')}, warm-up left out; = means tied with the best (McNemar's p, by "
+        "Holm, at least 0.05)",
     )
     console.print(f"results and every prediction: {escape(str(results.path))}")
     show_warnings(results.data.warnings)
@@ -96,14 +97,14 @@ def _columns(results: "Results") -> dict[str, list[str]]:
         "NLL": [_figure(result.summary.nll) for result in results],
         "ECE": [_figure(result.summary.ece) for result in results],
         "ms": [str(result.speed.latency or "n/a") for result in results],
-        f"{_kind(results[0])}/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
+        f"{_kind(results[0])}s/s": [f"{result.speed.images_per_second:,.0f}" for result in results],
         "MB": [f"{result.setup.bytes / 1e6:.1f}" for result in results],
     }
 
 
 def _kind(result: "EvalResult") -> str:
     """What was answered, in the field's word."""
-    return "images" if result.setup.image_size else "rows"
+    return "image" if result.setup.image_size else "row"
 
 
 def _figure(value: float | None) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from .core.counted import counted
 from .core.printable import printable
 from .core.records import to_json
 from .core.terminal import escape
@@ -40,4 +41,5 @@ def show_verification(found: "Verification", as_json: bool) -> None:
             console.print(printable(f"{package} {version}, exported with {then or 'none'}"), markup=False)
     if found.changed:
         listed = ", ".join(found.changed[:3])
-        console.print(f"[yellow]{len(found.changed)} inputs are others here, not compared:[/] {escape(listed)}")
+        others = counted(len(found.changed), "input is another", "inputs are others")
+        console.print(f"[yellow]{others} here, not compared:[/] {escape(listed)}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ...core.coded_warnings import CodedWarning
+from ...core.counted import counted
 from ...core.environment import RUNTIMES, cpu_name, describe_cpu, describe_device, pick_device, versions
 from ...core.errors import InputError, ProviderError, with_keywords
 from ...core.files import sha256_json
@@ -135,7 +136,7 @@ def _remarked(held_out: HeldOut, candidate: Candidate) -> list[str]:
     if not found or candidate.preprocessing is None:
         return []
     said = described(found, candidate.preprocessing.background)
-    return [f"{count:,} images with {remark}" for remark, count in zip(said, found.values(), strict=True)]
+    return [f"{counted(count, 'image')} with {remark}" for remark, count in zip(said, found.values(), strict=True)]
 
 
 def _strange_scores(model: Model) -> list[CodedWarning]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...core.coded_warnings import CodedWarning
+from ...core.counted import counted
 from ...core.errors import InputError
 from ...export.runtime import Array, Model
 from ...metrics.paired import paired_difference, smallest_difference
@@ -65,7 +66,7 @@ def power(candidate: Candidate, model: Model, pixels: Array, crops: Mapping[str,
     """The smallest drop that `probe` could have seen on these images, in words."""
     n, tried = len(pixels), other_setups(candidate, model, pixels, crops, 1)
     if n < FEW:
-        return f"sanity probe: {n} images are too few to try other setups than the declared one"
+        return f"sanity probe: {counted(n, 'image is', 'images are')} too few to try other setups than the declared one"
     share = smallest_difference(n, ALPHA / (len(tried) + len(other_orders(candidate.names))))
     seen = "no drop" if share is None else f"only drops above {100 * share:.1f} points"
     return f"sanity probe: {n} images: {seen} of the declared setup against another would be seen"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ...core.counted import counted
 from ...metrics.proportions import Share
 from ...models.images import MOST_ASPECT
 from ...models.preprocessing import Preprocessing
@@ -227,7 +228,8 @@ def _resize(found: ResizeParity) -> str:
         "## Resize inside the file\n\nThe head was trained behind PIL's resize, which rounds to whole pixels; that of "
         f"the file does not. On the {found.n} held-out images a pixel differs by "
         f"{found.mean_pixel_difference:.2f} of 255 on average and by {found.largest_pixel_difference:.1f} at "
-        f"most, a logit by {found.max_abs_difference:.2e} at most; {found.equal_top1} images have the same best "
+        f"most, a logit by {found.max_abs_difference:.2e} at most; "
+        f"{counted(found.equal_top1, 'image has', 'images have')} the same best "
         f"class, {found.equal_topk} the same top-{found.k} set."
     )
 
@@ -269,10 +271,11 @@ def _precision(found: PrecisionRecord) -> str:
         f"## Precision\n\n`model.onnx` computes in {kind}. Beside the float32 file of the same export, on the same "
         f"{found.agreement.n} validation inputs, prepared alike:\n\n"
         "| precision | top-1 | top-5 | inputs a second |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n\n"
-        f"Top-1 drops by {found.top1_drop:.2f} points: {test.only_first} inputs are right in fp32 alone, "
+        f"Top-1 drops by {found.top1_drop:.2f} points: "
+        f"{counted(test.only_first, 'input is', 'inputs are')} right in fp32 alone, "
         f"{test.only_second} in {kind} alone (McNemar's exact test: p = {test.p:.2g}); {found.flips} best "
         f"classes flip. {found.power}. Under {settings.runtime}, {settings.provider}, "
-        f"{settings.threads} threads, {speed}."
+        f"{counted(settings.threads, 'thread')}, {speed}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core.counted import counted
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...metrics.paired import PairedCounts, paired_counts, smallest_difference
@@ -101,9 +102,10 @@ class GateReport:
         if unseen := unseen_drop(self.agreement.n, self.max_drop):
             found.append(unseen)
         if self.agreement.not_finite:
-            found.append(f"{self.agreement.not_finite} inputs have NaN or infinite outputs")
+            found.append(f"{counted(self.agreement.not_finite, 'input has', 'inputs have')} NaN or infinite outputs")
         if self.agreement.inconsistent:
-            found.append(f"{self.agreement.inconsistent} inputs have a top-k against the file's own logits")
+            have = counted(self.agreement.inconsistent, "input has", "inputs have")
+            found.append(f"{have} a top-k against the file's own logits")
         found += self.agreement.shapes
         for k, drop in ((1, self.top1_drop), (5, self.top5_drop)):
             if drop is not None and drop > self.max_drop:

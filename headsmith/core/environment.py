@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .counted import counted
 from .errors import InputError
 from .printable import shown
 
@@ -82,7 +83,7 @@ def describe_device(device: "torch.device") -> str:
 
 def describe_cpu(threads: int) -> str:
     """The CPU in words."""
-    return f"cpu ({threads} threads)"
+    return f"cpu ({counted(threads, 'thread')})"
 
 
 def cpu_name() -> str:

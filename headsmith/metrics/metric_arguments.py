@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.counted import counted
 from ..core.errors import InputError
 from ..core.printable import shown
 
@@ -52,7 +53,8 @@ def same_rows(columns: Mapping[str, Array]) -> None:
     for name in others:
         if len(columns[name]) != len(columns[first]):
             raise InputError(
-                f"{name}: {len(columns[name])} rows found, expected {len(columns[first])}, the same rows as {first}"
+                f"{name}: {counted(len(columns[name]), 'row')} found, "
+                f"expected {len(columns[first])}, the same rows as {first}"
             )
 
 

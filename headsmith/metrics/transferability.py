@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from ..core.counted import counted
 from ..core.errors import InputError
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +38,9 @@ def promise(features: Array, labels: Array, seed: int = 0) -> float:
     kept, targets = np.asarray(features, np.float64)[rows], labels[rows]
     classes, targets = np.unique(targets, return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"features: {len(classes)} classes with two rows or more found, expected at least two")
+        raise InputError(
+            f"features: {counted(len(classes), 'class', 'classes')} with two rows or more found, expected at least two"
+        )
     if not np.isfinite(kept).all():
         raise InputError("features: NaN or infinite values found, expected finite ones; extract again")
     scaled = StandardScaler().fit_transform(kept) / np.sqrt(kept.shape[1])

@@ -31,7 +31,7 @@ def test_what_was_done_with_transparency_and_odd_modes_is_told(tiny_bundle, imag
     (result,) = evaluate_classifiers(tiny_bundle, data=folder, out=tmp_path / "results", batch_size=5)
     assert result.notes[-2:] == [
         "4 images with transparency, composited on (255, 255, 255)",
-        "1 images with CMYK pixels, converted",
+        "1 image with CMYK pixels, converted",
     ]
 
 
@@ -54,7 +54,7 @@ def test_each_fact_of_the_held_out_images_is_said_once(told):
     assert found.returncode in (0, 4), found.stderr
     lines = [line for line in found.stderr.splitlines() if line.startswith("headsmith: ")]
     assert lines == ["headsmith: holiday: skipped files that are not images by their suffix or kind: 1 .txt"]
-    assert found.stdout.count("1 images with transparency, composited on") == 1
+    assert found.stdout.count("1 image with transparency, composited on") == 1
     assert found.stdout.count("sanity probe") == 1
 
 

@@ -89,8 +89,8 @@ def test_a_csv_file_that_does_not_fit_is_said(flat, tmp_path):
     data = open_data(flat, truth=write(tmp_path / "truth.csv", rows + "gone.png,cat\n"))
     assert len(data) == 5
     assert tuple(one.message for one in data.warnings) == (
-        "1 rows of truth.csv have no image: gone.png",
-        "1 images have no row in truth.csv and are left out: val_5.png",
+        "1 row of truth.csv has no image: gone.png",
+        "1 image has no row in truth.csv and is left out: val_5.png",
     )
     with pytest.raises(InputError, match=r"none of its 1 files is in .*flat, such as gone\.png"):
         open_data(flat, truth=write(tmp_path / "other.csv", "gone.png,cat\n"))
@@ -100,7 +100,7 @@ def test_an_image_that_a_csv_file_names_twice(flat, tmp_path):
     rows = "".join(f"val_{number}.png,{name}\n" for number, name in enumerate(WANTED))
     data = open_data(flat, truth=write(tmp_path / "truth.csv", rows + "val_1,dog\n"))
     assert labels_of(data) == WANTED
-    assert tuple(one.message for one in data.warnings) == ("1 rows of truth.csv repeat an earlier one and count once",)
+    assert tuple(one.message for one in data.warnings) == ("1 row of truth.csv repeats an earlier one and counts once",)
     with pytest.raises(InputError, match=r"other\.csv: val_1\.png is dog in one row and emu in another"):
         open_data(flat, truth=write(tmp_path / "other.csv", rows + "val_1.png,emu\n"))
 
@@ -269,7 +269,7 @@ def test_real_labels_are_sets(flat, tiny_bundle, tmp_path):
     kept = [right for right in sets if right]
     assert (result.n, result.summary.mean_recall, result.classes) == (5, None, None)
     assert result.top1.value == np.mean([best in right for best, right in zip(logits.argmax(1), kept, strict=True)])
-    assert [one.message for one in results.data.warnings] == ["1 images have no right class and are left out"]
+    assert [one.message for one in results.data.warnings] == ["1 image has no right class and is left out"]
     assert results.predictions(0).ids == [f"val_{number}.png" for number in (0, 1, 3, 4, 5)]
 
 

@@ -147,4 +147,4 @@ def test_what_was_done_with_transparency_and_odd_modes_is_told(tiny_bundle, tmp_
     assert found == expected | {"see.png": composited, "through.png": composited}
     done = CliRunner().invoke(app, ["predict", str(tiny_bundle.path), str(tmp_path)])
     assert "2 images with transparency, composited on (255, 255, 255)\n" in done.output
-    assert "1 images with CMYK pixels, converted\n" in done.output
+    assert "1 image with CMYK pixels, converted\n" in done.output

@@ -98,7 +98,7 @@ def test_a_sample_keeps_the_share_of_each_class(counts, rows, classes):
         (
             np.zeros((3, 2)),
             np.array([0, 0, 1]),
-            "features: 1 classes with two rows or more found, expected at least two",
+            "features: 1 class with two rows or more found, expected at least two",
         ),
         (np.zeros((2, 2)), np.array([0, 1]), "features: 0 classes with two rows"),
         (np.zeros((0, 2)), np.zeros(0, int), "features: 0 classes with two rows"),

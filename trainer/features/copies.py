@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.coded_warnings import CodedWarning
+from ...core.counted import counted
 from ...core.printable import printable
 from ...core.records import OPTIONAL
 from .images.samples import SPLITS, listed
@@ -103,7 +104,9 @@ class Copies:
         ]
         if count := self.conflicts.pictures:
             named = "; ".join(map(_classes, self.conflicts.first)) + "; ..." * (count > len(self.conflicts.first))
-            text = f"{count} pictures are in more than one class ({named}); keep the right ones"
+            text = (
+                f"{counted(count, 'picture is', 'pictures are')} in more than one class ({named}); keep the right ones"
+            )
             found.append(CodedWarning("conflicts", text))
         return found
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ...core.coded_warnings import CodedWarning
+from ...core.counted import counted
 from .copies import all_of
 from .feature_set import FeatureSet
 from .images.samples import listed
@@ -30,7 +31,7 @@ def _copies(feature_set: FeatureSet) -> CodedWarning | None:
             f"{counts} images are copies of images of an earlier split{all_of(whole)}, so accuracies may be too high"
         )
     if conflicts:
-        told.append(f"{conflicts} pictures are in more than one class")
+        told.append(f"{counted(conflicts, 'picture is', 'pictures are')} in more than one class")
     if not told:
         return None
     return CodedWarning(

@@ -64,7 +64,7 @@ def test_rows_without_a_confidence_come_last():
         ({"coverages": np.array([0.5, 2])}, "^coverages: 2.0 found, expected 0 to 1"),
         ({"coverages": [np.nan]}, "^coverages: nan found, expected 0 to 1"),
         ({"confidences": ["a", "b"]}, "^confidences: <U1 of shape .* found, expected numbers"),
-        ({"correct": [True]}, "^correct: 1 rows found, expected 2, the same rows as confidences"),
+        ({"correct": [True]}, "^correct: 1 row found, expected 2, the same rows as confidences"),
         ({"correct": [], "confidences": []}, "^correct: "),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....core.counted import counted
 from ....core.errors import InputError
 from ....core.files import parse_json
 from ....core.json_values import JsonObject
@@ -135,7 +136,7 @@ class _Lists(_Column):
         lengths = lists.value_lengths().fill_null(-1).to_numpy()
         wrong = np.flatnonzero(lengths != self.width)
         if wrong.size:
-            found = "nothing" if lengths[wrong[0]] < 0 else f"{lengths[wrong[0]]} values"
+            found = "nothing" if lengths[wrong[0]] < 0 else counted(int(lengths[wrong[0]]), "value")
             raise InputError(
                 f"{self.where}: {self.name} has {found} in row {first + wrong[0]}, expected {self.width} as in row 0; "
                 "remove or repair that row"

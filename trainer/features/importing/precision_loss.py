@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core.coded_warnings import CodedWarning
+from ....core.counted import counted
 from ..images.samples import listed
 from ..row_hashes import row_hashes
 from .table import TORCH_ONLY, Array, Column
@@ -53,13 +54,14 @@ class PrecisionLoss:
         found = []
         if self._vanished is not None and self._vanished.any():
             columns = _named(np.flatnonzero(self._vanished), features)
-            found.append(f"{int(self._vanished.sum()):,} values that are not 0 become 0, in {columns}")
+            become = "value that is not 0 becomes", "values that are not 0 become"
+            found.append(f"{counted(int(self._vanished.sum()), *become)} 0, in {columns}")
         varied, vary = (high > low for low, high in (self._ranges[False], self._ranges[True]))
         constant = np.flatnonzero(varied & ~vary)
         if constant.size:
             found.append(f"{constant.size:,} of {varied.size:,} columns become constant: {_named(constant, features)}")
         if equal := self._made_equal():
-            found.append(f"{equal:,} rows that differ become equal to another")
+            found.append(f"{counted(equal, 'row that differs becomes', 'rows that differ become')} equal to another")
         if not found:
             return []
         better = "store them with --dtype float32, or " if self._stored == "float16" else ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ....core.coded_warnings import CodedWarning
+from ....core.counted import counted
 from ..columns import Columns
 from ..copies import all_of
 from ..images.samples import listed
@@ -30,23 +31,26 @@ def judge(
     for split, report in found.splits.items():
         problems += _of_split(split, report, manifest, columns[split])
         kinds = (
-            ("zero-rows", report.zero, "are zero throughout"),
-            ("copies", report.duplicates, "repeat an earlier one"),
+            ("zero-rows", report.zero, ("is zero throughout", "are zero throughout")),
+            ("copies", report.duplicates, ("repeats an earlier one", "repeat an earlier one")),
         )
         for code, rows, what in kinds:
             if rows is report.zero and rows.count == report.rows:
                 text = f"{split}: all {rows.count} rows are zero throughout; compute the features again"
                 problems.append(CodedWarning(code, text))
             elif rows.count:
-                text = f"{split}: {rows.count} rows ({rows.count / report.rows:.2%}) {what}: {rows}"
+                share = rows.count / report.rows
+                text = f"{split}: {counted(rows.count, 'row')} ({share:.2%}) {what[rows.count > 1]}: {rows}"
                 warnings.append(CodedWarning(code, text))
     if found.leaked_ids.count:
-        text = f"{found.leaked_ids.count} ids are in more than one split: {listed(found.leaked_ids.ids)}"
+        ids = found.leaked_ids
+        text = f"{counted(ids.count, 'id is', 'ids are')} in more than one split: {listed(ids.ids)}"
         problems.append(CodedWarning("shared-ids", text))
     for split, rows in found.leaked_rows.items():
         share = rows.count / found.splits[split].rows
         whole = all_of(list(found.leaked_classes[split].items()))
-        text = f"{split}: {rows.count} rows ({share:.2%}) are equal to rows of an earlier split{whole}: {rows}"
+        are = "is equal to one" if rows.count == 1 else "are equal to rows"
+        text = f"{split}: {counted(rows.count, 'row')} ({share:.2%}) {are} of an earlier split{whole}: {rows}"
         (problems if share > SPOILT_SHARE else warnings).append(CodedWarning("leak", text))
     for split, lost in found.unanswered.items():
         kept = problems if lost.share > SPOILT_SHARE else warnings
@@ -56,7 +60,7 @@ def judge(
     if "train" in columns and (few := few_rows(columns["train"], manifest)):
         warnings.append(CodedWarning("few-rows", few))
     if found.empty_classes:
-        text = f"{len(found.empty_classes)} classes have no row: {listed(found.empty_classes)}"
+        text = f"{counted(len(found.empty_classes), 'class has', 'classes have')} no row: {listed(found.empty_classes)}"
         warnings.append(CodedWarning("empty-classes", text))
     for report in found.splits.values():
         if (near := report.neighbours) is not None:
@@ -83,7 +87,7 @@ def _of_split(split: str, report: SplitReport, manifest: FeatureSetManifest, col
         ("unlabelled", report.unlabelled, "no label among the classes"),
     ):
         if rows.count:
-            problems.append((code, f"{rows.count} rows have {what}: {rows}"))
+            problems.append((code, f"{counted(rows.count, 'row has', 'rows have')} {what}: {rows}"))
     return [CodedWarning(code, f"{split}: {text}") for code, text in problems]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....core.counted import counted
 from ..columns import Columns
 from ..images.samples import listed
 from ..manifest import FeatureSetManifest
@@ -30,9 +31,10 @@ class Unanswered:
     classes: list[str]
 
     def __str__(self) -> str:
+        are = "is" if self.rows == 1 else "are"
         return (
-            f"{self.rows} rows ({self.share:.2%}) are of classes without a training row, which no head can answer: "
-            f"{listed(self.classes)}"
+            f"{counted(self.rows, 'row')} ({self.share:.2%}) {are} of classes without a training row, which no "
+            f"head can answer: {listed(self.classes)}"
         )
 
 

@@ -146,7 +146,7 @@ def test_copies_across_splits_of_ones_own_are_told(own_splits, tiny_backbone, tm
     assert told[1].startswith("leak: test: 9 of 12 images are copies")
     assert [line[:19] for line in told[2:-1]] == ["copies: train: 1 of"]
     classes = "(train/a/train_0.png in 'a' and train/b/again.png in 'b')"
-    assert told[-1].startswith(f"conflicts: 1 pictures are in more than one class {classes}")
+    assert told[-1].startswith(f"conflicts: 1 picture is in more than one class {classes}")
     said = inspect_features(found)
     assert {split: rows.count for split, rows in said.leaked_rows.items()} == {"val": 9, "test": 9}
     assert said.splits["train"].duplicates.count == 1
@@ -154,7 +154,7 @@ def test_copies_across_splits_of_ones_own_are_told(own_splits, tiny_backbone, tm
     warnings = train(found, out=tmp_path / "run", epochs=1, device="cpu").record.warnings
     (told,) = [warning.message for warning in warnings if warning.code == "leak"]
     assert told.startswith("9 of 12 val and 9 of 12 test images are copies of images of an earlier split")
-    assert "1 pictures are in more than one class" in told
+    assert "1 picture is in more than one class" in told
 
 
 def test_a_copy_beside_a_test_split_of_ones_own_is_told(tmp_path, tiny_backbone):

@@ -140,7 +140,7 @@ def test_rows_and_labels_of_different_length():
 def test_lists_of_different_length_or_missing():
     lists = ROWS.features.tolist()
     pq.write_table(pa.table({"x": [*lists[:33], [1.0], *lists[34:]], "y": ROWS.labels}), "a.parquet", row_group_size=9)
-    refused("a.parquet: x has 1 values in row 33, expected 6 as in row 0", "a.parquet")
+    refused("a.parquet: x has 1 value in row 33, expected 6 as in row 0", "a.parquet")
     pq.write_table(pa.table({"x": [*lists[:33], None, *lists[34:]], "y": ROWS.labels}), "b.parquet")
     refused("b.parquet: x has nothing in row 33, expected 6", "b.parquet")
 

@@ -29,7 +29,7 @@ def told(features, **options):
             changed(1, 1e-60 * (1 + np.arange(60))),
             "60 values that are not 0 become 0, in column 1; 1 of 4 columns become constant: column 1;",
         ),
-        (changed(2, [1e-300] + [1.0] * 30 + [2.0] * 29), "1 values that are not 0 become 0, in column 2;"),
+        (changed(2, [1e-300] + [1.0] * 30 + [2.0] * 29), "1 value that is not 0 becomes 0, in column 2;"),
         (changed(2, 1e9 + np.random.default_rng(1).random(60)), "1 of 4 columns become constant: column 2;"),
         (changed(0, 2**40 + np.arange(60), (10 * ROWS).astype(np.int64)), "1 of 4 columns become constant: column 0;"),
         (np.concatenate([ROWS[:59], ROWS[:1] + 1e-12]), "2 rows that differ become equal to another;"),

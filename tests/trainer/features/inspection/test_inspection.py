@@ -75,7 +75,7 @@ def test_what_load_refuses_is_told_with_its_rows(tmp_path):
     assert (found.splits["test"].unlabelled.rows, found.splits["val"].nan.count) == ([1], 0)
     name, problems = features.ids("train")[3], list(map(str, found.problems))
     assert any(text.startswith(f"nan: train: 2 rows have NaN features: row 3 ({name}), row 8") for text in problems)
-    assert any("unlabelled: test: 1 rows have no label among the classes: row 1" in text for text in problems)
+    assert any("unlabelled: test: 1 row has no label among the classes: row 1" in text for text in problems)
     assert any(text.startswith("damaged: test: ids and labels are not those that were written") for text in problems)
     result = runner.invoke(app, ["inspect", str(features.path), "--json"])
     assert result.exit_code == 1
@@ -153,7 +153,7 @@ def test_leaks(tmp_path):
     found = inspect_features(FeatureSet.from_arrays(rows, labels, ids=ids, out=tmp_path / "set").path)
     assert (found.leaked_ids.count, found.leaked_ids.ids) == (1, ["train29"])
     assert {split: leak.rows for split, leak in found.leaked_rows.items()} == {"test": [7, 9]}
-    assert "shared-ids: 1 ids are in more than one split: train29" in map(str, found.problems)
+    assert "shared-ids: 1 id is in more than one split: train29" in map(str, found.problems)
     expected = "leak: test: 2 rows (6.67%) are equal to rows of an earlier split: row 7 (test7), row 9 (test9)"
     assert expected in map(str, found.problems)
 
