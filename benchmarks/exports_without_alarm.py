@@ -2,7 +2,7 @@
 
 Heads are of every kind, of odd sizes, with large and small logits and with classes that tie; features alone for most,
 behind a small network for the rest. `--count N` makes fewer. For each format stands too how much of the difference that
-is allowed its worst export used: what `FACTOR` in `export/parity/python_module.py` has in hand.
+is allowed its worst export used: what `FACTOR` in `export/parity/allowed_difference.py` has in hand.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from headsmith.export.formats.registry import FORMATS
 from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.options import FEATURES, FLOAT_NCHW, ExportOptions
-from headsmith.export.parity.proof import prove
+from headsmith.export.parity.proof_at_export import prove
 from headsmith.export.parity.python_module import PythonModule
 from headsmith.models import build_head, load_backbone
 

@@ -5,8 +5,8 @@ from .classifier import Classifier
 from .errors import ExportError, FixedBatchError, GateError, ParityError, UnsupportedOperatorError
 from .exporting import export_classifier
 from .head_replacement import graft
+from .parity.bundle_verification import Verification, verify
 from .parity.parity_report import Flip, ParityReport
-from .parity.verifying import Verification, verify
 from .runtime import Model, Outputs, open_model
 
 __all__ = [

@@ -24,7 +24,7 @@ from .formats.registry import FORMATS
 from .held_out import HeldOutImages
 from .metadata import Metadata, check_labels, describe, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
-from .parity.proof import prove
+from .parity.proof_at_export import prove
 from .parity.python_module import PythonModule
 from .parity.training_check import changes, compare_features, compare_with_pil
 from .parity.verification_data import REFERENCE

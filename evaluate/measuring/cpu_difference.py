@@ -5,7 +5,7 @@ import numpy as np
 from ...core.coded_warnings import CodedWarning
 from ...export.held_out import HeldOut
 from ...export.options import FP32
-from ...export.parity.python_module import MOST
+from ...export.parity.allowed_difference import MOST
 from ...export.runtime import Model
 from ...models.execution_provider import CPU
 from ..options import EvaluationOptions

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.progress import progress
 from ...export.held_out import Batch, HeldOut
-from ...export.parity.parity import follows_logits
+from ...export.parity.answer_comparison import follows_logits
 from ...export.runtime import Array, Model, Outputs
 from ..metrics import RowScores, Scorer
 from ..options import EvaluationOptions

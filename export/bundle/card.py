@@ -10,7 +10,7 @@ from ...trainer.scores import SplitScores
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
 from ..metadata import Metadata
-from ..parity.proof import Proof
+from ..parity.proof_at_export import Proof
 from .manifest import Calibration, Manifest, PrecisionRecord, ResizeParity
 
 PIXELS = {

@@ -13,7 +13,7 @@ from ...core.records import field_hashes, to_json
 from ...trainer.run import Run
 from ..held_out import HeldOut
 from ..parity.parity_report import ParitySummary
-from ..parity.proof import Proof
+from ..parity.proof_at_export import Proof
 from ..parity.python_module import PythonModule
 from ..precision.gates import GateReport
 from ..provenance import features_origin, portable

@@ -11,7 +11,7 @@ from ...models.onnx_session import SessionErrors, innermost
 from ..errors import ParityError
 from ..metadata import Metadata
 from ..runtime import TOP_K, Array, Model, Outputs
-from .parity import Parity
+from .answer_comparison import Parity
 
 BATCH_SIZES, LARGE = (2, 3, 5, 7), 67  # the large one is beyond 64, at which many files are served
 MADE_UP = 8  # rows of each kind

@@ -19,8 +19,9 @@ from ..errors import ParityError
 from ..held_out import HeldOut, HeldOutImages
 from ..options import ExportOptions
 from ..runtime import Array
-from .parity import Parity
-from .python_module import MOST, PythonModule, module_input, python_outputs
+from .allowed_difference import MOST
+from .answer_comparison import Parity
+from .python_module import PythonModule, module_input, python_outputs
 
 NAMED = 3
 FEATURE_IMAGES, FEATURE_TOLERANCE = 8, 1e-2

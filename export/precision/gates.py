@@ -18,7 +18,7 @@ from ...models.runtime_settings import RuntimeSettings
 from ..bundle.manifest import MeasuredPrecision
 from ..held_out import HeldOut
 from ..options import ExportOptions
-from ..parity.parity import Parity
+from ..parity.answer_comparison import Parity
 from ..parity.parity_report import ParityReport
 from ..runtime import Array, Model, Outputs
 

@@ -16,7 +16,7 @@ from headsmith.evaluate import evaluate_classifiers, predict
 from headsmith.export import Classifier, export_classifier, file_info, graft, open_model
 from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.metadata import Metadata, identity
-from headsmith.export.parity.proof import python_outputs
+from headsmith.export.parity.proof_at_export import python_outputs
 from headsmith.models import Linear, Preprocessing, backbone_classifier, load_backbone
 from headsmith.trainer import FeatureSet, extract, train
 

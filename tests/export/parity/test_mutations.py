@@ -19,7 +19,7 @@ from headsmith.core.errors import HeadsmithError
 from headsmith.core.files import sha256_file
 from headsmith.export import Bundle, Classifier, export_classifier, open_model, verify
 from headsmith.export.options import ExportOptions
-from headsmith.export.parity.proof import prove
+from headsmith.export.parity.proof_at_export import prove
 from headsmith.export.parity.python_module import PythonModule
 from headsmith.export.training_source import RunInputs
 from headsmith.models.backbone import backbone_from_record

@@ -18,10 +18,11 @@ from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
+from .allowed_difference import allowed_share
+from .answer_comparison import Parity
 from .file_runner import batches_of, check_metadata, check_repeats, made_up_inputs, run_file, try_ties
-from .parity import Parity
 from .parity_report import ParityReport
-from .python_module import PythonModule, allowed_share, python_outputs
+from .python_module import PythonModule, python_outputs
 from .training_check import RecordedAccuracy
 from .verification_data import PYTHON, Recorder
 

@@ -1,4 +1,4 @@
-"""Proof that an exported file answers as the Python module does, on real inputs."""
+"""Compare the answers of an exported file with those it should give, batch by batch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,8 +11,6 @@ from ...metrics.equality import Difference, difference, finite_rows, other_shape
 from ...metrics.ranks import ranks
 from ..runtime import Array, Outputs
 from .parity_report import Flip, ParityReport, softmax_limit
-
-TOLERANCE = 1e-3
 
 
 class Parity:
@@ -34,7 +32,7 @@ class Parity:
         self,
         name: str,
         labels: Sequence[str],
-        tolerance: float = TOLERANCE,
+        tolerance: float,
         *,
         allowed: float | None = None,
         share: float | None = None,

@@ -23,6 +23,8 @@ from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
+from .allowed_difference import MOST, MOST_ASKED, MOST_LOWER
+from .answer_comparison import Parity
 from .file_runner import (
     answer_to,
     batches_of,
@@ -33,18 +35,8 @@ from .file_runner import (
     run_file,
     try_ties,
 )
-from .parity import Parity
 from .parity_report import ParityReport, ParitySummary
-from .python_module import MOST
 from .verification_data import Reference, digest
-
-# Shares c of the largest logit: what no float32 file may differ by where somebody asked for a tolerance, and no file in
-# lower precision from itself. A class that leads by more than 2 c of the largest logit stays first then, whatever a
-# bundle allows. Where nobody asked, `MOST` bounds float32: 1e-3, about 2 u = 2**-10, one layer's rounding in
-# TF32. In lower precision the measured noise bounds it first; the quarter is for int8, whose eight-bit sums saturate on
-# CPUs without VNNI (onnxruntime's documentation of quantization), so that nothing can be derived for another CPU: it is
-# only what no file may do, and keeps a class first that leads by half of the largest logit.
-MOST_ASKED, MOST_LOWER = 1e-2, 0.25
 
 
 @dataclass(frozen=True)

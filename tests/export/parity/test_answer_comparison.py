@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import softmax
 
 from headsmith.core.records import to_json
-from headsmith.export.parity.parity import Parity, follows_logits
+from headsmith.export.parity.answer_comparison import Parity, follows_logits
 from headsmith.export.runtime import Outputs
 
 
@@ -23,9 +23,10 @@ def outputs(logits):
 
 
 LABELS = [f"class {index}" for index in range(9)]
+TOLERANCE = 1e-3
 
 
-def compare(reference, candidate, tolerance=1e-3, **options):
+def compare(reference, candidate, tolerance=TOLERANCE, **options):
     parity = Parity("model.onnx", LABELS, tolerance, **options)
     parity.add([f"img{row}" for row in range(len(reference))], outputs(reference), outputs(candidate))
     parity.add_batch_size(outputs(reference), outputs(candidate))
@@ -143,7 +144,7 @@ def sound():
 @pytest.mark.parametrize("swapped", [False, True])
 def test_one_bad_number_in_any_output_of_either_side(which, value, exact, swapped):
     sides = [sound(), damaged(which, value)]
-    parity = Parity("model.onnx", LABELS, exact=exact)
+    parity = Parity("model.onnx", LABELS, TOLERANCE, exact=exact)
     parity.add(["a", "b"], *(reversed(sides) if swapped else sides))
     report = parity.report()
     assert report.not_finite == 1
@@ -153,7 +154,7 @@ def test_one_bad_number_in_any_output_of_either_side(which, value, exact, swappe
 @pytest.mark.parametrize("which", ["logits", "topk_scores", "probabilities"])
 def test_what_is_not_finite_at_a_further_batch_size_alone(which):
     """`max(old, nan)` is old: a file that answered NaN to one image alone passed."""
-    parity = Parity("model.onnx", LABELS)
+    parity = Parity("model.onnx", LABELS, TOLERANCE)
     parity.add(["a", "b"], sound(), sound())
     assert parity.report().passed
     parity.add_batch_size(sound().rows([0]), damaged(which, np.nan).rows([0]))
@@ -165,7 +166,7 @@ def test_what_is_not_finite_at_a_further_batch_size_alone(which):
     ("which", "value"), [("topk_scores", 0.5), ("probabilities", 0.5), ("topk_indices", 0), ("topk_indices", 99)]
 )
 def test_a_wrong_output_at_a_further_batch_size_alone(which, value):
-    parity = Parity("model.onnx", LABELS)
+    parity = Parity("model.onnx", LABELS, TOLERANCE)
     parity.add(["a", "b"], sound(), sound())
     parity.add_batch_size(sound(), damaged(which, value, row=1))
     assert parity.report().inconsistent == 1
@@ -183,7 +184,7 @@ def test_a_wrong_output_at_a_further_batch_size_alone(which, value):
     ],
 )
 def test_outputs_of_another_shape(change):
-    parity = Parity("model.onnx", LABELS)
+    parity = Parity("model.onnx", LABELS, TOLERANCE)
     parity.add(["a", "b"], sound(), change(sound()))
     report = parity.report()
     assert report.shapes
@@ -209,7 +210,7 @@ def test_a_limit_of_the_difference_of_its_own():
 def test_indices_against_the_files_own_logits_fail():
     reference, wrong = outputs(BASE), outputs(BASE)
     wrong.topk_indices[0, 2:4] = wrong.topk_indices[0, 3:1:-1].copy()
-    parity = Parity("model.onnx", LABELS)
+    parity = Parity("model.onnx", LABELS, TOLERANCE)
     parity.add(["a", "b"], reference, wrong)
     parity.add_batch_size(reference, reference)
     report = parity.report()
