@@ -10,8 +10,7 @@ from ..core.errors import InputError
 from ..models.backbone import Backbone
 from ..models.heads import Head
 from ..models.preprocessing_layers import Normalize, Resize
-from .options import ENCODED
-from .runtime import TOP_K
+from .options import ENCODED, TOP_K
 
 BATCH = "batch"
 

@@ -18,6 +18,7 @@ FLOAT_NCHW, UINT8_NHWC, ENCODED = "float-nchw", "uint8-nhwc", "encoded"
 PIXEL_FORMATS = (FLOAT_NCHW, UINT8_NHWC, ENCODED)
 FP32, FP16, INT8, INT8_DYNAMIC = PRECISIONS = ("fp32", "fp16", "int8", "int8-dynamic")
 OPSET = 18
+TOP_K = 5  # the most classes that a file names by itself
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Array = np.ndarray[Any, Any]
-TOP_K = 5  # the most classes that a file names by itself
 
 
 class Outputs(NamedTuple):

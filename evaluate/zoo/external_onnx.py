@@ -9,7 +9,8 @@ import numpy as np
 from ...core.errors import InputError
 from ...export.formats.onnx_runtime import SessionRunner
 from ...export.metadata import BackboneIdentity, Metadata
-from ...export.runtime import TOP_K, Array, Model, Outputs
+from ...export.options import TOP_K
+from ...export.runtime import Array, Model, Outputs
 from ...models.execution_provider import ExecutionProvider
 from ...models.onnx_session import check_used, session_settings
 from ...models.preprocessing import Preprocessing

@@ -10,6 +10,7 @@ from ...trainer.scores import SplitScores
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
 from ..metadata import Metadata
+from ..options import TOP_K
 from ..parity.proof_at_export import Proof
 from .manifest import Calibration, Manifest, PrecisionRecord, ResizeParity
 
@@ -115,7 +116,7 @@ def _accuracy(manifest: Manifest, proofs: Mapping[str, Proof]) -> str:
 def _usage(manifest: Manifest, metadata: Metadata, proofs: Mapping[str, Proof]) -> str:
     outputs = (
         "Outputs: `logits` float32 `(N, C)`; `topk_scores` float32 `(N, k)`, softmax probabilities of the best "
-        "k = min(5, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
+        f"k = min({TOP_K}, C) classes; `topk_indices` int64 `(N, k)`, the lower index first among equals."
     )
     if "probabilities" in manifest.outputs:
         outputs += " `probabilities` float32 `(N, C)`: the softmax of the logits."

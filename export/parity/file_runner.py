@@ -10,7 +10,8 @@ from ...metrics.equality import alike
 from ...models.onnx_session import SessionErrors, innermost
 from ..errors import ParityError
 from ..metadata import Metadata
-from ..runtime import TOP_K, Array, Model, Outputs
+from ..options import TOP_K
+from ..runtime import Array, Model, Outputs
 from .answer_comparison import Parity
 
 BATCH_SIZES, LARGE = (2, 3, 5, 7), 67  # the large one is beyond 64, at which many files are served
