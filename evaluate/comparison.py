@@ -18,7 +18,7 @@ from .results import Predictions, load_results
 from .results.predictions import same_rows
 from .results.reading import DATA
 from .statistics import PairedDifference, bootstrap_difference, holm, paired_difference
-from .zoo.output_labels import meaning
+from .zoo.external_class_names import meaning
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ..models.backbone import backbone_from_record
 from ..trainer.features.feature_set import FeatureSet
 from ..trainer.features.images.image_set import ImageSet
 from ..trainer.run import Run
-from .bundle.bundle import CARD, LABELS, PARITY, Bundle, write_labels
+from .bundle.bundle import CARD, PARITY, Bundle
 from .bundle.card import model_card
 from .bundle.manifest import MANIFEST, Calibration
 from .bundle.manifest_writer import Evidence, bundle_manifest, file_records, write_parity
@@ -22,6 +22,7 @@ from .classifier import Classifier
 from .formats.extensions import extensions
 from .formats.registry import FORMATS
 from .held_out import HeldOutImages
+from .label_agreement import LABELS, write_labels
 from .metadata import Metadata, check_labels, describe, identity
 from .options import ENCODED, FEATURES, FLOAT_NCHW, FP32, OPSET, ExportOptions
 from .parity.proof_at_export import prove

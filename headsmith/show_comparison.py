@@ -106,7 +106,7 @@ def _answer(answer: str | None, probability: float | None, right: bool) -> str:
 
 
 def _class(label: str) -> str:
-    from .evaluate.zoo.output_labels import readable
+    from .evaluate.zoo.external_class_names import readable
 
     return escape(readable(label))
 

@@ -15,9 +15,9 @@ from ...models.onnx_graph.layout import check_pixels, layout_of
 from ...models.preprocessing import Preprocessing
 from ...models.recipe_file import read_recipe, recipe_of
 from .candidate import Setup
+from .external_class_names import read_names
 from .external_session import ask_shapes
 from .manifest import ZooRow
-from .output_labels import read_names
 
 INPUTS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE, ir.DataType.UINT8)
 SOFTMAXES, QUANTISING = ("Softmax", "QLinearSoftmax"), ("QuantizeLinear", "DequantizeLinear")

@@ -18,11 +18,11 @@ from ...models.class_names import ClassNames
 from ...models.onnx_graph import BESIDE, parameter_count, read_onnx
 from ...models.preprocessing import Preprocessing
 from .candidate import Candidate, Failed, Setup
+from .external_class_names import columns
 from .external_graph import describe_external
 from .failure import failure
+from .labels_in_metadata import other_labels
 from .manifest import ZooRow, known_files
-from .output_labels import columns
-from .own_labels import other_labels
 from .zoo_rows import expand, is_library
 
 SAID = ("preprocessing", "labels", "background", "output")

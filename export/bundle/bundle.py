@@ -11,13 +11,13 @@ from ...core.files import regular_file, sha256_file
 from ...models.execution_provider import AnyProvider
 from ...models.preprocessing import Preprocessing
 from ..formats.registry import FORMATS
-from ..metadata import check_labels
+from ..label_agreement import LABELS, check_label_files, check_stated_labels
 from ..options import FEATURES
 from ..runtime import Model, open_model
 from .hub import local_folder
 from .manifest import MANIFEST, Manifest, read_manifest
 
-LABELS, CARD, PARITY = "labels.txt", "README.md", "parity.json"
+CARD, PARITY = "README.md", "parity.json"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Bundle:
             raise InputError(f"{path}: no such bundle; `headsmith export` makes one")
         bundle = cls(path, read_manifest(path / MANIFEST), str(source))
         bundle._check_files()
-        bundle._check_labels()
+        check_label_files(path, bundle.manifest, next(iter(bundle.model_files.values())))
         return bundle
 
     def open(self, format: str = "onnx", *, provider: AnyProvider = "cpu", threads: int | None = None) -> Model:
@@ -96,14 +96,7 @@ class Bundle:
         if format not in self.model_files:
             raise InputError(f"{self.path}: holds no {FORMATS[format].file}; export it again with --format {format}")
         model = open_model(self.path / self.model_files[format], provider=provider, threads=threads)
-        own, stated = model.metadata, self.manifest
-        for what, found, expected in (
-            ("labels", own.labels, stated.labels),
-            ("preprocessing", own.preprocessing_sha256, stated.preprocessing_sha256),
-            ("input", (own.input_format, own.resize), (stated.input.format, stated.input.resize)),
-        ):
-            if found != expected:
-                raise DamagedFileError(f"{model.path}: its {what} differ from those of {MANIFEST}; export it again")
+        check_stated_labels(model, self.manifest)
         return model
 
     def _check_files(self) -> None:
@@ -132,32 +125,3 @@ class Bundle:
                     f"{file}: not the file that {MANIFEST} lists (its hash differs): damaged or from another bundle; "
                     "export it again"
                 )
-
-    def _check_labels(self) -> None:
-        check_labels(self.class_names, self.manifest.head.num_classes, str(self.path / MANIFEST))
-        listed = read_labels(self.path / LABELS)
-        if listed == self.class_names:
-            return
-        file = next(iter(self.model_files.values()))
-        own = list(open_model(self.path / file).metadata.labels)
-        wrong = [name for name, labels in ((MANIFEST, self.class_names), (LABELS, listed)) if labels != own]
-        raise DamagedFileError(
-            f"{self.path}: the labels of {' and of '.join(wrong)} are not those of {file}; export it again"
-        )
-
-
-def write_labels(labels: list[str], path: Path) -> None:
-    """Write the labels one a line, UTF-8, in the order of the logits."""
-    path.write_text("".join(f"{label}\n" for label in labels), encoding="utf-8", newline="\n")
-
-
-def read_labels(path: Path) -> list[str]:
-    """Read what `write_labels` wrote.
-
-    Raises:
-        DamagedFileError: It is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DamagedFileError(f"{path}: not UTF-8 ({error.reason}); export it again") from None

@@ -19,22 +19,14 @@ from ..bundle.bundle import Bundle
 from ..bundle.edited_manifest import check_fields, check_listed, check_stated
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
+from ..label_agreement import check_metadata
 from ..metadata import Metadata
 from ..options import FP32
 from ..runtime import Array, Model, Outputs
 from ..training_source import held_out_features, held_out_images
 from .allowed_difference import MOST, MOST_ASKED, MOST_LOWER
 from .answer_comparison import Parity
-from .file_runner import (
-    answer_to,
-    batches_of,
-    check_metadata,
-    check_repeats,
-    drawn_size,
-    made_up_inputs,
-    run_file,
-    try_ties,
-)
+from .file_runner import answer_to, batches_of, check_repeats, drawn_size, made_up_inputs, run_file, try_ties
 from .parity_report import ParityReport, ParitySummary
 from .verification_data import Reference, digest
 

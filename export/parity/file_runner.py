@@ -1,7 +1,6 @@
 """Files under proof: run whatever they answer, at several sizes of batches, on made-up inputs and on equal logits."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import softmax
@@ -9,7 +8,6 @@ from scipy.special import softmax
 from ...metrics.equality import alike
 from ...models.onnx_session import SessionErrors, innermost
 from ..errors import ParityError
-from ..metadata import Metadata
 from ..options import TOP_K
 from ..runtime import Array, Model, Outputs
 from .answer_comparison import Parity
@@ -69,17 +67,6 @@ def batches_of(model: Model, inputs: Array, most: int = 1, drawn: int = LARGE) -
         sizes.add(most)
     for size in sorted(sizes - {1}):
         yield np.arange(size) % count
-
-
-def check_metadata(models: Mapping[str, Model], metadata: Metadata) -> None:
-    """Raise a `ParityError` for a file that says something else of itself, its precision and its writer aside."""
-    for name, model in models.items():
-        own = replace(model.metadata, precision=metadata.precision, version=metadata.version)
-        if None in (own.descriptions, metadata.descriptions):
-            own = replace(own, descriptions=metadata.descriptions)
-        wrong = [field.name for field in fields(own) if getattr(own, field.name) != getattr(metadata, field.name)]
-        if wrong:
-            raise ParityError(f"{name}: its {' and '.join(wrong)} differ from those that were exported; export again")
 
 
 def try_ties(name: str, model: Model, parity: Parity) -> None:

@@ -16,11 +16,12 @@ from ...metrics.ranks import ranks
 from ...models.runtime_settings import RuntimeSettings
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
+from ..label_agreement import check_metadata
 from ..options import FP32, ExportOptions
 from ..runtime import Array, Model, Outputs
 from .allowed_difference import allowed_share
 from .answer_comparison import Parity
-from .file_runner import batches_of, check_metadata, check_repeats, made_up_inputs, run_file, try_ties
+from .file_runner import batches_of, check_repeats, made_up_inputs, run_file, try_ties
 from .parity_report import ParityReport
 from .python_module import PythonModule, python_outputs
 from .training_check import RecordedAccuracy

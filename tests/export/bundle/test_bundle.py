@@ -14,7 +14,7 @@ from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.core.files import sha256_file, sha256_json
 from headsmith.export import Bundle, file_info, push, verify
-from headsmith.export.bundle.bundle import read_labels, write_labels
+from headsmith.export.label_agreement import read_labels, write_labels
 from headsmith.export.metadata import check_labels
 
 ODD = ['a,"b"', "<script>", "😀", "Ä", " leading", "10", "back\\slash", "tab\there"]

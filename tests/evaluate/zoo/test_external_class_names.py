@@ -7,8 +7,8 @@ import pytest
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.zoo.output_labels import columns, meaning, read_names, readable
-from headsmith.evaluate.zoo.own_labels import other_labels
+from headsmith.evaluate.zoo.external_class_names import columns, meaning, read_names, readable
+from headsmith.evaluate.zoo.labels_in_metadata import other_labels
 from headsmith.models.class_names import match_classes
 
 SYNSETS = ImageNetInfo("imagenet-1k").label_names()
