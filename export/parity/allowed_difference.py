@@ -1,14 +1,15 @@
 """How much the logits of a written file may differ from the Python module's: the numbers, and where they come from."""
 
 import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from ..classifier import Classifier
 from ..metadata import Metadata
 from ..runtime import Array
-from .python_module import module_input, python_outputs
+
+if TYPE_CHECKING:
+    from ..classifier import Classifier
 
 # In whatever order a sum of n products is taken in float32, it is off by at most gamma_n = n u / (1 - n u) of the sum
 # of their sizes, u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1), so two orders differ
@@ -34,8 +35,7 @@ IN_FLOAT64 = 8
 MOST_ASKED, MOST_LOWER = 1e-2, 0.25
 
 
-@torch.inference_mode()
-def allowed_share(classifier: Classifier, metadata: Metadata, inputs: Array) -> float:
+def allowed_share(classifier: "Classifier", metadata: Metadata, inputs: Array) -> float:
     """How much a logit of a file may differ from the module's, as a share of the largest logit.
 
     `FACTOR` times the largest difference of the module's logits from those of the same module in float64 (of images:
@@ -46,19 +46,24 @@ def allowed_share(classifier: Classifier, metadata: Metadata, inputs: Array) -> 
         metadata: What its files say of themselves.
         inputs: Pixels uint8 ``(N, H, W, 3)``, or features ``(N, D)``.
     """
+    import torch  # the measurement of ONNX files reads these numbers and does without
+
+    from .python_module import module_input, python_outputs
+
     least = RESIZED if metadata.resize else FLOOR
     if not metadata.head_only and _runs_a_graph(classifier):
         return max(least, FOREIGN)
     some = inputs if metadata.head_only else inputs[:IN_FLOAT64]
     single = python_outputs(classifier, metadata, some).logits
     given = module_input(metadata, some)
-    double = copy.deepcopy(classifier).double()(given if given.dtype == torch.uint8 else given.double()).logits
+    with torch.inference_mode():
+        double = copy.deepcopy(classifier).double()(given if given.dtype == torch.uint8 else given.double()).logits
     largest = np.abs(single).max()
     noise = np.abs(single - double.numpy()).max() / largest if largest else 0.0
     return float(np.clip(FACTOR * noise, least, MOST)) if np.isfinite(noise) else least
 
 
-def _runs_a_graph(classifier: Classifier) -> bool:
+def _runs_a_graph(classifier: "Classifier") -> bool:
     from ...models.onnx_backbone import OnnxNetwork  # a head alone does without
 
     return any(isinstance(part, OnnxNetwork) for part in classifier.modules())
