@@ -12,13 +12,14 @@ from ..core.counted import counted
 from ..core.csv_file import csv_of
 from ..core.errors import InputError
 from ..core.files import parse_json, regular_file
+from ..core.listed import listed
 from ..core.text_file import read_lines, read_text
 from ..export.held_out import HeldOutImages
 from ..models.class_names import imagenet_names
 from ..trainer.features.images.folder_source import IMAGE_SUFFIXES, image_files
 from ..trainer.features.images.image_set import ImageSet
 from ..trainer.features.images.labels import check_names
-from ..trainer.features.images.samples import ImageSource, Sample, listed
+from ..trainer.features.images.samples import ImageSource, Sample
 from .metrics import right_classes
 
 IMAGENET = "imagenet-1k"

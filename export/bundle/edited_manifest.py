@@ -9,9 +9,9 @@ import numpy as np
 from ...core.coded_warnings import CodedWarning
 from ...core.errors import DamagedFileError
 from ...core.files import read_json
+from ...core.listed import listed
 from ...core.records import changed_fields
 from ...core.typed_json import structured
-from ...trainer.features.images.samples import listed
 from ..runtime import Array, Model, Outputs
 from .bundle import PARITY, Bundle
 from .hub import HUB

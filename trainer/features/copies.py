@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from ...core.coded_warnings import CodedWarning
 from ...core.counted import counted
+from ...core.listed import listed
 from ...core.printable import printable
 from ...core.records import OPTIONAL
-from .images.samples import SPLITS, listed
+from .images.samples import SPLITS
 
 Array = np.ndarray[Any, Any]
 NAMED = 3

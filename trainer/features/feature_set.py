@@ -14,7 +14,7 @@ from torch import Tensor
 from ...core.arguments import typed
 from ...core.errors import InputError, near
 from .columns import Columns, read_columns
-from .images.samples import HELD_OUT_SHARE, SEED
+from .images.carving import HELD_OUT_SHARE, SEED
 from .manifest import MANIFEST, FeatureSetManifest, contradictions, read_manifest
 from .row_checksums import pictures_sha256, rows_sha256
 

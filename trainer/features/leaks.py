@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ...core.coded_warnings import CodedWarning
 from ...core.counted import counted
+from ...core.listed import listed
 from .copies import all_of
 from .feature_set import FeatureSet
-from .images.samples import listed
 from .inspection.split_coverage import shared_ids
 
 

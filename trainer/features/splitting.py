@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.coded_warnings import CodedWarning
 from ...core.errors import InputError
-from .images.samples import SPLITS, listed
+from ...core.listed import listed
+from .images.samples import SPLITS
 from .stratified_split import stratified_split
 
 Array = np.ndarray[Any, Any]

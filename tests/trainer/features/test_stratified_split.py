@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from headsmith.trainer.features.images.samples import SPLITS, Sample, carve
+from headsmith.trainer.features.images.carving import carve
+from headsmith.trainer.features.images.samples import SPLITS, Sample
 from headsmith.trainer.features.splitting import divide
 from headsmith.trainer.features.stratified_split import stratified_split
 

@@ -14,13 +14,14 @@ from ....core.coded_warnings import CodedWarning
 from ....core.environment import versions
 from ....core.errors import InputError
 from ....core.files import write_json
+from ....core.listed import listed
 from ....core.printable import short
 from ....core.records import write_record
 from ....models.backbone_record import BackboneRecord
 from ..copies import find_copies
 from ..feature_writer import FURTHER, split_file
 from ..images.image_set import ImageSet
-from ..images.samples import SPLITS, Unreadable, listed
+from ..images.samples import SPLITS, Unreadable
 from ..images.spellings import spelt_alike
 from ..manifest import MANIFEST, FeatureSetManifest, FeatureStatistics
 from ..row_checksums import pictures_sha256, rows_sha256

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from ....core.coded_warnings import CodedWarning
+from ....core.listed import listed
 from ....core.printable import printable
+from ..images.carving import HELD_OUT_SHARE, drawn, rank
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
-from ..images.samples import HELD_OUT_SHARE, Sample, drawn, listed, rank
+from ..images.samples import Sample
 from ..stratified_split import held_out_counts
 
 Moved = dict[str, str]

@@ -16,11 +16,12 @@ from huggingface_hub.constants import HF_HUB_CACHE
 
 from ....core.errors import InputError
 from ....core.hub import hub_access
+from ....core.listed import listed
 from ....core.printable import short
 from ....models.images import UnreadableImage
 from .datasets_checks import check_features, check_saved, data_files
 from .labels import Labels, index_labels
-from .samples import ImageSource, Listing, Sample, by_split, listed
+from .samples import ImageSource, Listing, Sample, by_split
 from .source_kind import is_saved
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from ....core.errors import InputError
+from ....core.listed import listed
 from ....core.printable import printable
 from .labels import check_names
-from .samples import ImageSource, Listing, Sample, by_split, listed, split_called
+from .samples import ImageSource, Listing, Sample, by_split, split_called
 
 _OTHERS = ".apng .avif .avifs .bmp .dib .gif .ico .mpo .png .tif .tiff .webp".split()  # noqa: SIM905
 _JPEG = ".j2c .j2k .jfif .jp2 .jpc .jpe .jpeg .jpf .jpg .jpx".split()  # noqa: SIM905

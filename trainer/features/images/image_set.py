@@ -12,14 +12,16 @@ from PIL import Image
 
 from ....core.cpus import usable_cpus
 from ....core.errors import InputError
+from ....core.listed import listed
 from ....core.progress import progress, stage
 from ....models.images import open_image
 from ..manifest import is_feature_set
+from .carving import HELD_OUT_SHARE, SEED, carve, move
 from .decode_threads import ordered_map
 from .folder_source import list_folder
 from .kept_crops import CropFolder
 from .picture_identity import content_hash, hashes_of_equal_size
-from .samples import HELD_OUT_SHARE, SEED, SPLITS, ImageSource, Listing, Sample, carve, listed, move
+from .samples import SPLITS, ImageSource, Listing, Sample
 from .source_kind import is_datasets_folder
 
 TOGETHER = ", copies of a picture in one split"

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ....core.coded_warnings import CodedWarning
+from ....core.listed import listed
 from ....core.printable import shown
-from .samples import listed
 
 
 def spelt_alike(names: Sequence[str]) -> list[CodedWarning]:

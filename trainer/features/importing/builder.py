@@ -19,7 +19,8 @@ from ....models.backbone_record import BackboneRecord
 from ..columns import Columns
 from ..extraction.request import Request, RequestedBackbone
 from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
-from ..images.samples import HELD_OUT_SHARE, SEED, SPLITS
+from ..images.carving import HELD_OUT_SHARE, SEED
+from ..images.samples import SPLITS
 from ..manifest import FORMAT, MANIFEST, FeatureSetManifest, Imported
 from ..row_checksums import rows_sha256
 from .column_roles import ColumnRoles, Names, find_roles

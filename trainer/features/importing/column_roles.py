@@ -9,8 +9,8 @@ import numpy as np
 
 from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError, near
+from ....core.listed import listed
 from ....core.printable import short, shown
-from ..images.samples import listed
 from .matrix import check_matrix
 from .numbered_columns import gap, left_of_series
 from .origin import Origin

@@ -15,9 +15,9 @@ import pyarrow.csv as pc
 from ....core.csv_file import Csv, CsvRow, csv_of
 from ....core.errors import InputError
 from ....core.files import regular_file
+from ....core.listed import listed
 from ....core.printable import short, shown
 from ..arrow_stream import BAD_ARROW, damaged
-from ..images.samples import listed
 from .arrow_file import table_columns
 from .numbered_columns import NUMBERED
 from .table import Table, split_in

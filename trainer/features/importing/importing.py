@@ -9,7 +9,7 @@ from ....core.text_file import read_lines
 from ....models.backbone import load_backbone
 from ....models.preprocessing import Preprocessing
 from ..feature_set import FeatureSet
-from ..images.samples import HELD_OUT_SHARE, SEED
+from ..images.carving import HELD_OUT_SHARE, SEED
 from .builder import FeatureSetBuilder
 from .column_roles import Names
 from .open_tables import open_tables

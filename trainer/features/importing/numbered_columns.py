@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....core.coded_warnings import CodedWarning
+from ....core.listed import listed
 from ....core.printable import short
-from ..images.samples import listed
 from .table import Array, Batches, Column, block_rows
 
 NUMBERED = re.compile(r"(.*?)(\d+)")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ....core.errors import InputError
-from ..images.samples import listed
+from ....core.listed import listed
 from ..size_limits import check_text, check_unpacked
 from .arrow_file import arrow_columns
 from .labels_files import labels_of

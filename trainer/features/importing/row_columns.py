@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
+from ....core.listed import listed
 from ....core.printable import short, shown
 from ..images.labels import Labels, index_labels
-from ..images.samples import SPLITS, listed
+from ..images.samples import SPLITS
 from ..images.spellings import spelt_alike
 from ..splitting import divide
 from .column_roles import ColumnRoles

@@ -14,8 +14,9 @@ import torch
 from ....core.builtin_types import to_builtin
 from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
+from ....core.listed import listed
 from ....core.printable import short, shown
-from ..images.samples import listed, split_called
+from ..images.samples import split_called
 from ..size_limits import BLOCK_BYTES, check_memory
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from ....core.progress import progress
 from ..columns import Columns
-from ..images.samples import SEED, SPLITS
+from ..images.carving import SEED
+from ..images.samples import SPLITS
 from .rounded_rows import rounded_pairs
 
 Array = np.ndarray[Any, Any]

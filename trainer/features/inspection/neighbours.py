@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..columns import Columns
-from ..images.samples import SEED
+from ..images.carving import SEED
 from .chance_level import LIFT, Guessing, compare
 
 Array = np.ndarray[Any, Any]

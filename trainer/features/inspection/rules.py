@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from ....core.coded_warnings import CodedWarning
 from ....core.counted import counted
+from ....core.listed import listed
 from ..columns import Columns
 from ..copies import all_of
-from ..images.samples import listed
 from ..manifest import MANIFEST, FeatureSetManifest, contradictions
 from ..row_checksums import rows_sha256
 from .neighbours import Neighbours

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.counted import counted
+from ....core.listed import listed
 from ..columns import Columns
-from ..images.samples import listed
 from ..manifest import FeatureSetManifest
 
 FEW = 2

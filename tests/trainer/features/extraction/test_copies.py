@@ -12,7 +12,7 @@ from PIL.PngImagePlugin import PngInfo
 from headsmith.core.errors import InputError
 from headsmith.trainer import train
 from headsmith.trainer.features import FeatureSet, extract, inspect_features, open_images
-from headsmith.trainer.features.images import samples
+from headsmith.trainer.features.images import carving
 from headsmith.trainer.features.images.image_set import reopen
 from headsmith.trainer.features.images.picture_identity import picture_hash
 from headsmith.trainer.features.images.samples import ImageSource
@@ -93,7 +93,7 @@ def test_a_division_without_copies_is_what_it_was(doubled, tiny_backbone, tmp_pa
     images = open_images(folder)
     expected = {}
     for label, name in enumerate(images.class_names):
-        group = sorted((s for s in images.samples if s.label == label), key=lambda one: samples.rank(one.id))
+        group = sorted((s for s in images.samples if s.label == label), key=lambda one: carving.rank(one.id))
         expected |= {s.id: split for s, split in zip(group, ["test"] * 2 + ["val"] * 2, strict=False)}
         assert name == "abc"[label]
     assert {s.id: s.split for s in images.samples if s.split != "train"} == expected

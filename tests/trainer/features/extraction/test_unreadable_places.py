@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from headsmith.trainer.features import extract, open_images
+from headsmith.trainer.features.images.carving import rank
 from headsmith.trainer.features.images.image_set import reopen
-from headsmith.trainer.features.images.samples import rank
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ from torchvision.datasets import ImageFolder
 from headsmith.core.errors import InputError
 from headsmith.models.images import FORMATS
 from headsmith.trainer.features import image_batches, open_images
+from headsmith.trainer.features.images.carving import carve
 from headsmith.trainer.features.images.folder_source import IMAGE_SUFFIXES, images_under
 from headsmith.trainer.features.images.image_set import reopen
 from headsmith.trainer.features.images.labels import Labels, index_labels
-from headsmith.trainer.features.images.samples import Sample, carve
+from headsmith.trainer.features.images.samples import Sample
 
 
 def splits(images):
