@@ -14,10 +14,10 @@ from ..core.bounded_file import ToItsEnd
 from ..core.errors import InputError
 from ..core.files import regular_file
 from ..core.printable import printable
-from .image_kinds import check_kind, unread_kind
-from .image_modes import check_colours, to_rgb
+from .image_to_rgb import check_colours, to_rgb
 from .orientation import upright
 from .quiet_libtiff import silence_libtiff
+from .refused_images import check_kind, unread_kind
 from .truncated_images import check_end
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "ICO", "PPM", "JPEG2000")

@@ -10,7 +10,7 @@ from image_rows import ROWS
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.models.image_modes import to_rgb
+from headsmith.models.image_to_rgb import to_rgb
 from headsmith.models.images import UnreadableImage, flatten, open_image, remarks
 
 PAGE = Path(__file__).parents[2] / "docs" / "images.md"
