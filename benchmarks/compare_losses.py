@@ -28,8 +28,8 @@ from headsmith.core.environment import describe_device, pick_device, versions
 from headsmith.core.files import write_json
 from headsmith.export.temperature import fit_temperature
 from headsmith.metrics.paired import paired_counts
-from headsmith.trainer.criterion import resolve
 from headsmith.trainer.fitting import Fitted, fit_heads
+from headsmith.trainer.resolved_settings import resolve
 from headsmith.trainer.sweep.bank_grouping import banks_of
 from headsmith.trainer.sweep.grid import Trial, read_plan
 

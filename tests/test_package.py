@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 from headsmith.models.heads import HEADS
-from headsmith.trainer.config import TrainConfig
+from headsmith.trainer.train_config import TrainConfig
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("headsmith", "models", "trainer", "export", "evaluate")

@@ -21,13 +21,13 @@ from ..core.errors import InputError, with_keywords
 from ..core.printable import shown
 from ..core.settings import documented, with_settings
 from ..models.heads import Linear
-from .config import TrainConfig
 from .features.importing.table import check_filled, to_numpy
 from .fitting import fit_heads
 from .fitting.fit import Split
 from .initialization import BACKBONE, BACKBONE_IN_ORDER, RANDOM, ZEROS, Initialization, initialized_head
 from .run import Run
 from .run_warnings import divergence, useless_loss
+from .train_config import TrainConfig
 from .unused_settings import unused_settings
 
 _ROWS = 8192

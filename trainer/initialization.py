@@ -11,10 +11,10 @@ from ..core.printable import shown
 from ..models.backbone_record import BackboneRecord
 from ..models.class_names import find_classes, match_classes
 from ..models.heads import Head, Linear, build_head
-from .config import TrainConfig
 from .feature_scale import first_weights
 from .run import HEAD, Run
 from .run_record import InitializationRecord
+from .train_config import TrainConfig
 
 if TYPE_CHECKING:
     from ..models.pretrained import Pretrained

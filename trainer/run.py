@@ -9,8 +9,8 @@ from ..core.coded_warnings import are_worthless
 from ..core.errors import DamagedFileError, InputError
 from ..core.files import sha256_file
 from ..models.heads import Head, load_head
-from .config import TrainConfig
 from .run_record import RECORD, RunRecord, read_run_record
+from .train_config import TrainConfig
 
 CONFIG, HEAD = "config.yaml", "head.safetensors"
 

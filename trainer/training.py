@@ -13,19 +13,19 @@ from ..core.distributed import Processes
 from ..core.errors import InputError, keeping
 from ..core.files import check_free, only_writer
 from .auto_loss import refuse_beside_auto, train_auto
-from .config import AUTO, TrainConfig
-from .criterion import resolve
 from .feature_scale import OWN_RATES, column_size, for_size
 from .features.feature_set import FeatureSet
 from .fitting import METRICS, fit_heads
 from .fitting.checkpoint import CHECKPOINT, CheckpointFolder
 from .initialization import initialized_head
 from .presets import load_preset
+from .resolved_settings import resolve
 from .run import Run
 from .run_record import RECORD
 from .run_writer import DivergedError, check_finite, write_run
 from .settings_file import GivenSettings, read_from, read_settings
 from .tensorboard import epoch_log
+from .train_config import AUTO, TrainConfig
 from .unused_settings import refuse_unused
 
 

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterable
 
 from ..core.errors import InputError
-from .config import LOSS_SETTINGS, TrainConfig
 from .loss_defaults import METHOD_DEFAULTS, METHODS, options_read
 from .settings_file import GivenSettings
+from .train_config import LOSS_SETTINGS, TrainConfig
 
 _DEFAULTS: GivenSettings = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
 # What belongs to the formula of the loss; smoothing of labels belongs to every loss.

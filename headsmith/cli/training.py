@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..trainer.config import TrainConfig
+from ..trainer.train_config import TrainConfig
 from .app import app
 from .options import options_of
 from .shared import Json, Out, Overwrite, end_with

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import headsmith
 from headsmith.cli import app
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS
+from headsmith.trainer.train_config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS
 
 TWINS = {
     "backbones": headsmith.list_backbones,

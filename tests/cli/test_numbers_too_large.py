@@ -14,7 +14,7 @@ from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.core.settings import MOST
 from headsmith.trainer import FeatureSet
-from headsmith.trainer.config import TrainConfig
+from headsmith.trainer.train_config import TrainConfig
 
 HUGE = "99999999999999999999999"
 NUMBERS = [field.name for field in dataclasses.fields(TrainConfig) if "int" in str(field.type) or field.type is float]

@@ -17,8 +17,8 @@ from headsmith.core.text_file import read_lines
 from headsmith.evaluate.truth_file import class_names_of
 from headsmith.models.recipe_file import read_recipe
 from headsmith.trainer import FeatureSet
-from headsmith.trainer.config import TrainConfig
 from headsmith.trainer.sweep.grid import read_plan
+from headsmith.trainer.train_config import TrainConfig
 
 N, D = 40, 6
 FEATURES = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)

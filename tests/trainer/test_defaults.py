@@ -14,9 +14,10 @@ from split_features import small
 
 from headsmith import HeadClassifier
 from headsmith.trainer import TrainConfig, train
-from headsmith.trainer.criterion import KEYWORDS, resolve
+from headsmith.trainer.criterion import KEYWORDS
 from headsmith.trainer.fitting import fit_heads
 from headsmith.trainer.losses import TopKCrossEntropy, topk_cross_entropy
+from headsmith.trainer.resolved_settings import resolve
 
 
 @pytest.mark.parametrize("loss", ["neuralsort", "odd_even", "bitonic", "splitter_selection", "sinkhorn"])

@@ -6,8 +6,8 @@ import yaml
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.criterion import resolve
 from headsmith.trainer.presets import preset
+from headsmith.trainer.resolved_settings import resolve
 from headsmith.trainer.unused_settings import refuse_unused
 
 LBFGS = {

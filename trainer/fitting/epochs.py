@@ -9,9 +9,9 @@ from torch import Tensor
 
 from ...core.distributed import Processes
 from ...models.heads import NormLinear, build_head, keep_rounded
-from ..config import TrainConfig
 from ..feature_scale import column_size
 from ..initialization import OPTIONS, Initialization
+from ..train_config import TrainConfig
 from .device_rows import WINDOW_BYTES, DeviceRows
 from .head_bank import Bank
 from .lbfgs import Lbfgs

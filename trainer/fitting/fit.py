@@ -19,10 +19,10 @@ from ...core.json_values import JsonObject
 from ...core.progress import progress
 from ...core.records import to_json
 from ...models.heads import Head
-from ..config import PER_HEAD, TrainConfig
-from ..criterion import resolve, selection_weights
 from ..initialization import Initialization, initialized_head
+from ..resolved_settings import resolve, selection_weights
 from ..scores import EpochScores, SplitScores
+from ..train_config import PER_HEAD, TrainConfig
 from .best_epochs import Selection
 from .checkpoint import AGAIN, Checkpoint, CheckpointFolder, FitState
 from .device_rows import DeviceRows, place

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..config import TrainConfig
 from ..run_record import InitializationRecord
 from ..scores import EpochScores, SplitScores
+from ..train_config import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)

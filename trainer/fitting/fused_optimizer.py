@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..config import TrainConfig
+from ..train_config import TrainConfig
 from .optimizers import BETA1, BETA2, EPSILON, Optimizer
 
 _BLOCK = 1024

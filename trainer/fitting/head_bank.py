@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ...models.heads import Head
-from ..config import TrainConfig
 from ..criterion import KEYWORDS, criterion
 from ..loss_defaults import options_read
 from ..losses import TopKCrossEntropy
+from ..train_config import TrainConfig
 from .side_by_side import side_by_side
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...core.distributed import Processes
-from ..config import TrainConfig
+from ..train_config import TrainConfig
 from .device_rows import DeviceRows
 from .head_bank import Bank
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from ..config import TrainConfig
+from ..train_config import TrainConfig
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...core.distributed import Processes
-from ..config import TrainConfig
+from ..train_config import TrainConfig
 from .head_bank import Bank
 from .optimizers import Optimizer
 from .row_order import Window, epoch_generator

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ...core.files import sha256_json
 from ...models.heads import Head, load_head
-from ..config import PER_HEAD
 from ..fitting import Fitted
 from ..fitting.fit_record import FitRecord, fields_of
 from ..scores import SplitScores
+from ..train_config import PER_HEAD
 from .grid import Trial, spelt_out
 
 # A CPU gains nothing from wide banks, and narrow ones are kept sooner; on a GPU it is 8 GB.

@@ -15,11 +15,11 @@ from ...core.json_values import JsonObject
 from ...core.printable import printable, shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
-from ..config import TrainConfig
 from ..feature_scale import OWN_RATES
 from ..loss_defaults import METHODS
 from ..presets import Preset, load_preset
 from ..settings_file import PRESET_KEYS, GivenSettings, no_setting, read_from
+from ..train_config import TrainConfig
 from ..unused_settings import without_unused
 from .grid_values import HINTS, MOST_HEADS, values_of
 

@@ -7,8 +7,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ...core.builtin_types import to_builtin
 from ...core.errors import InputError
 from ...core.printable import shown
-from ..config import TrainConfig
 from ..settings_file import no_setting
+from ..train_config import TrainConfig
 
 HINTS = {field.name: get_type_hints(TrainConfig)[field.name] for field in dataclasses.fields(TrainConfig)}
 MOST_HEADS = 100_000

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...core.errors import InputError
-from ..config import TrainConfig
+from ..train_config import TrainConfig
 from .bank_grouping import Trained
 from .grid import Trial
 

@@ -10,12 +10,12 @@ from torch import Tensor
 from ...core.distributed import Processes
 from ...metrics.paired import holm, paired_counts
 from ...models.heads import Head
-from ..config import TrainConfig
-from ..criterion import selection_weights
 from ..fitting.device_rows import place
 from ..fitting.head_bank import Bank
 from ..fitting.scoring import label_ranks_of, scores_of_ranks
+from ..resolved_settings import selection_weights
 from ..scores import SplitScores
+from ..train_config import TrainConfig
 from .sweep_record import PairedTest
 
 

@@ -10,8 +10,8 @@ from ...core.json_values import JsonObject
 from ...core.records import HASHES, check_hashes, read_values, to_json, with_hashes
 from ...core.typed_json import structured
 from ...metrics.paired import PairedCounts
-from ..config import TrainConfig
 from ..scores import SplitScores
+from ..train_config import TrainConfig
 
 RECORD = "sweep.json"
 FORMAT, FORMAT_VERSION = "headsmith.sweep", 1

@@ -7,9 +7,9 @@ from dataclasses import replace
 from ...core.builtin_types import is_number
 from ...core.coded_warnings import CHANCE, CodedWarning
 from ...core.errors import with_keywords
-from ..config import TrainConfig
 from ..features.feature_set import FeatureSet
 from ..run_warnings import at_chance, useless_loss
+from ..train_config import TrainConfig
 from ..unused_settings import unused
 from .bank_grouping import Trained
 from .comparison import SweepComparison

@@ -12,13 +12,13 @@ import torch.distributed
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_free, new_folder, read_json
-from ..config import TrainConfig
-from ..criterion import resolve
 from ..feature_scale import column_size, for_size
 from ..features.feature_set import FeatureSet
 from ..fitting import fit_heads
 from ..initialization import initialized_head
+from ..resolved_settings import resolve
 from ..settings_file import read_from
+from ..train_config import TrainConfig
 from .bank_grouping import Trained, banks_of
 from .comparison import compare_on_test
 from .grid import SweepPlan, Trial, check_criterion, read_plan

@@ -10,8 +10,8 @@ from typing import Any
 from ...core.files import new_file
 from ...core.printable import printable
 from ...core.spreadsheet_cells import cell
-from ..config import TrainConfig
 from ..scores import SplitScores
+from ..train_config import TrainConfig
 from ..unused_settings import unused
 from .bank_grouping import Trained
 from .comparison import Group, SweepComparison, deviation

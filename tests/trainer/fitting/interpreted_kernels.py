@@ -13,12 +13,13 @@ import torch
 from headsmith.core.distributed import Processes
 from headsmith.models.heads import build_head
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.criterion import criterion, resolve
+from headsmith.trainer.criterion import criterion
 from headsmith.trainer.fitting import wide_linear
 from headsmith.trainer.fitting.fused_optimizer import FusedOptimizer
 from headsmith.trainer.fitting.gather_kernel import Programs, fetch_rows
 from headsmith.trainer.fitting.head_bank import Bank
 from headsmith.trainer.fitting.optimizers import Optimizer
+from headsmith.trainer.resolved_settings import resolve
 
 CPU = torch.device("cpu")
 ROWS, DIMS = 50, 16

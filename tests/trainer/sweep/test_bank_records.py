@@ -5,9 +5,9 @@ import json
 import pytest
 
 from headsmith.core.errors import DamagedFileError
-from headsmith.trainer.config import TrainConfig
 from headsmith.trainer.sweep.grid import Trial, spelt_out
 from headsmith.trainer.sweep.unfinished import read_bank
+from headsmith.trainer.train_config import TrainConfig
 
 TRIAL = Trial("a", TrainConfig(epochs=1, learning_rate=0.1, patience=1))
 

@@ -8,9 +8,9 @@ import torch
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import TrainConfig
-from headsmith.trainer.criterion import resolve
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import preset
+from headsmith.trainer.resolved_settings import resolve
 from headsmith.trainer.sweep.grid import read_plan
 from headsmith.trainer.unused_settings import unused, without_unused
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 from headsmith.core.errors import InputError
 from headsmith.trainer import FeatureSet, TrainConfig, train
-from headsmith.trainer.criterion import resolve
+from headsmith.trainer.resolved_settings import resolve
 from headsmith.trainer.settings_file import read_settings
 
 

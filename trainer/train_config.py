@@ -110,6 +110,8 @@ class TrainConfig(LossSettings, _Loss):
     optimizer: str = setting(
         "adam", "adamw decouples weight decay; lbfgs goes over the full batch.", values=tuple(OPTIMIZERS)
     )
+    # Where none is given: the loss's (`METHOD_DEFAULTS` in loss_defaults.py), times the optimiser's (`OPTIMIZERS`),
+    # times a factor for features of this size (feature_scale.py); put together in resolved_settings.py.
     learning_rate: float | None = setting(
         None, "The optimiser's step size.", left_out="the loss's, for features of this size", bounds=_ABOVE_0
     )
