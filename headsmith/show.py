@@ -12,7 +12,7 @@ from rich.table import Table
 from .core.counted import counted
 from .core.printable import json_printable, printable, short
 from .core.terminal import Terminal, escape, first_process
-from .flags import with_flags
+from .keywords_as_flags import with_flags
 
 if TYPE_CHECKING:
     from .core.coded_warnings import CodedWarning

@@ -7,7 +7,7 @@ from rich.table import Column, Table
 
 from .core.printable import printable
 from .core.terminal import escape
-from .flags import with_flags
+from .keywords_as_flags import with_flags
 from .show import console, show_json, show_warnings
 
 if TYPE_CHECKING:

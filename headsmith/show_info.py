@@ -6,7 +6,7 @@ from rich.table import Column, Table
 
 from .core.records import to_json
 from .core.terminal import escape
-from .flags import with_flags
+from .keywords_as_flags import with_flags
 from .show import LISTED, console, show_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from rich.table import Table
 from .core.counted import counted
 from .core.printable import printable
 from .core.terminal import escape
-from .flags import with_flags
+from .keywords_as_flags import with_flags
 from .show import console, percent, show_json, show_warnings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from .core.coded_warnings import CodedWarning
 from .core.counted import counted
 from .core.printable import printable
 from .core.terminal import escape
-from .flags import with_flags
+from .keywords_as_flags import with_flags
 from .show import LISTED, console, list_unreadable, show_json, show_warnings
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ...core.cpus import default_threads
-from ...core.ending import if_ended
 from ...core.environment import free_memory
 from ...core.printable import printable
 from ...core.records import to_json
+from ...core.signals import if_ended
 from ...core.typed_json import structured
 from ...trainer.features.images.samples import ImageSource
 from .budget import Promise

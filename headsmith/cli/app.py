@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..commands import Command, Commands, SeveralCommand
+from ..command_errors import Command, Commands, SeveralCommand
 from ..core.terminal import LogFormatter, Once
 from ..core.version import __version__
 

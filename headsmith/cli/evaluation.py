@@ -1,4 +1,4 @@
-"""Evaluate classifiers on a held-out set."""
+"""What classifiers answer: predict, and evaluate on a held-out set."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,9 +8,28 @@ import typer
 from ..evaluate.options import EvaluationOptions
 from .app import app
 from .options import options_of
-from .shared import Json, end_with
+from .shared import Bundle, Json, Provider, Threads, end_with
 
-UNMEASURED = 1
+UNREADABLE, UNMEASURED = 1, 1
+
+
+@app.command()
+def predict(
+    bundle: Bundle,
+    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
+    k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
+    provider: Provider = "cpu",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Name the best labels of images; status 1 where a file could not be read."""
+    from ..evaluate import predict as run
+    from ..show import show_predictions
+
+    found = run(bundle, images, k=k, provider=provider, threads=threads)
+    show_predictions(found, json)
+    if any(one.error is not None for one in found):
+        raise typer.Exit(UNREADABLE)
 
 
 @app.command(several=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .ending import if_ended
+from .signals import if_ended
 
 if sys.platform != "win32":  # which does not lock folders, so that there nothing is taken away
     import fcntl

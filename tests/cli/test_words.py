@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from headsmith.cli import app
-from headsmith.flags import flags_of, with_flags
+from headsmith.keywords_as_flags import flags_of, with_flags
 from headsmith.trainer import FeatureSet, Run, import_features, inspect_features
 
 

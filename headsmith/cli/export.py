@@ -1,4 +1,4 @@
-"""Classifiers: export, verify, evaluate and predict."""
+"""Classifiers as files: export and verify."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +9,6 @@ from ..export.options import ExportOptions
 from .app import app
 from .options import options_of
 from .shared import Bundle, Json, Out, Provider, Threads
-
-UNREADABLE = 1
 
 
 @app.command()
@@ -47,22 +45,3 @@ def verify(
     found = run(bundle, data=data, provider=provider, batch_size=batch_size, threads=threads)
     show_verification(found, json)
     found.check()
-
-
-@app.command()
-def predict(
-    bundle: Bundle,
-    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
-    k: Annotated[int, typer.Option(help="Labels an image.")] = 5,
-    provider: Provider = "cpu",
-    threads: Threads = None,
-    json: Json = False,
-) -> None:
-    """Name the best labels of images; status 1 where a file could not be read."""
-    from ..evaluate import predict as run
-    from ..show import show_predictions
-
-    found = run(bundle, images, k=k, provider=provider, threads=threads)
-    show_predictions(found, json)
-    if any(one.error is not None for one in found):
-        raise typer.Exit(UNREADABLE)

@@ -11,12 +11,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from .core.ending import EndedError, endable
 from .core.errors import HeadsmithError, near
 from .core.full_disk import full_disk_message, is_full_disk
 from .core.printable import printable
+from .core.signals import EndedError, endable
 from .core.terminal import Terminal, first_process
-from .flags import flags_of, with_flags
+from .keywords_as_flags import flags_of, with_flags
 
 # What is said of values that are not what an option takes, by pydantic's name of the error.
 _EXPECTED = {

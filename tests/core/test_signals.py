@@ -10,9 +10,9 @@ import pytest
 from forked import PATIENCE, end, run_command, start
 from onnx import TensorProto, helper, numpy_helper
 
-from headsmith.core import ending
-from headsmith.core.ending import EndedError, endable, if_ended
+from headsmith.core import signals
 from headsmith.core.files import new_folder
+from headsmith.core.signals import EndedError, endable, if_ended
 
 FLOAT, BOOL, INT64 = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
 RECIPE = """
@@ -136,8 +136,8 @@ def test_what_is_heard_is_unwound_once():
 def test_nothing_is_left_behind():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with endable(), if_ended(lambda: None):
-        assert len(ending._actions) == 1
-    assert not ending._actions
+        assert len(signals._actions) == 1
+    assert not signals._actions
     assert signal.set_wakeup_fd(-1) == -1
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
