@@ -29,8 +29,8 @@ from .parity.proof_at_export import prove
 from .parity.python_module import PythonModule
 from .parity.training_check import changes, compare_features, compare_with_pil
 from .parity.verification_data import REFERENCE
+from .precision.gated_lowering import FULL, FULL_FILE, ONNX, lower_file
 from .precision.gates import unseen_drop
-from .precision.lowering import FULL, FULL_FILE, ONNX, lower_file
 from .runtime import open_model
 from .temperature import TemperatureScaled, calibration_of
 from .training_source import RunInputs

@@ -2,7 +2,7 @@
 
 torch's own reader runs source of the file, evaluates expressions, looks functions up by name and falls back to pickle,
 all as the file says. So `checked_program` reads a file first, and gives torch a copy with what
-`headsmith.export.formats.program_shape` lets through: tensors as raw bytes, operators by name, and whole-number
+`headsmith.export.formats.pt2_schema` lets through: tensors as raw bytes, operators by name, and whole-number
 arithmetic on sizes.
 """
 
@@ -29,7 +29,7 @@ from ..errors import UnsupportedOperatorError, cause
 from ..metadata import KEYS, Metadata
 from ..runtime import Array, Model, Outputs
 from .inlining import inline
-from .program_shape import UnknownProgramError, check_program, check_weights
+from .pt2_schema import UnknownProgramError, check_program, check_weights
 from .torch_device import answered, on_device, torch_device
 
 NOTES = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "from_node", "custom")

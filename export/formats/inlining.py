@@ -16,7 +16,7 @@ def inline(program: ExportedProgram) -> None:
 
     timm's EfficientViT switches autocast off for its attention, for example. A file computes without autocast and
     without gradients anyway, so that the answers stay; and a graph inside a graph is not opened again, see
-    `headsmith.export.formats.program_shape`. What a network computes with autocast stays as it is.
+    `headsmith.export.formats.pt2_schema`. What a network computes with autocast stays as it is.
     """
     with program.graph_module._set_replace_hook(program.graph_signature.get_replace_hook()):  # outputs have names
         _inline(program.graph_module)

@@ -14,7 +14,7 @@ from ...core.errors import InputError
 from ...models.onnx_backbone import PLACEHOLDER, PLACEHOLDER_DOMAIN, OnnxNetwork
 from ..classifier import Classifier, Graph
 from ..errors import ExportError, UnsupportedOperatorError, cause
-from .older_forms import write_older_forms
+from .older_opset_forms import write_older_forms
 
 
 def traced_graph(classifier: Classifier, input_name: str, opset: int) -> onnx.ModelProto:

@@ -16,7 +16,7 @@ from ...models.execution_provider import AnyProvider
 from ...models.runtime_settings import RuntimeSettings
 from ...trainer.features.feature_set import FeatureSet
 from ..bundle.bundle import Bundle
-from ..bundle.edited_manifest import check_fields, check_listed, check_stated
+from ..bundle.tampering import check_fields, check_listed, check_stated
 from ..errors import ParityError
 from ..held_out import Batch, HeldOut
 from ..label_agreement import check_metadata

@@ -17,7 +17,7 @@ from headsmith.export.held_out import Batch
 from headsmith.export.metadata import Metadata, identity
 from headsmith.export.options import ExportOptions
 from headsmith.export.precision.gates import measure_gate, unseen_drop
-from headsmith.export.precision.precision import write_lower
+from headsmith.export.precision.lower_writer import write_lower
 from headsmith.models import Linear, build_head, load_backbone
 
 LABELS = tuple("abcdef")

@@ -10,7 +10,7 @@ from ..held_out import HeldOut
 from ..options import ExportOptions
 from ..runtime import Array, open_model
 from .gates import GateReport, measure_gate
-from .precision import write_lower
+from .lower_writer import write_lower
 
 ONNX = FORMATS["onnx"].file
 FULL = "fp32"

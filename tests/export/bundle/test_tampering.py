@@ -18,8 +18,8 @@ from headsmith.core.files import read_json, sha256_file
 from headsmith.core.records import field_hashes, to_json
 from headsmith.export import export_classifier, verify
 from headsmith.export.bundle.bundle import Bundle
-from headsmith.export.bundle.edited_manifest import check_fields
 from headsmith.export.bundle.manifest import read_manifest
+from headsmith.export.bundle.tampering import check_fields
 from headsmith.export.parity.verification_data import Reference
 
 

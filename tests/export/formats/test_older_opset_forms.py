@@ -6,7 +6,7 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
-from headsmith.export.formats.older_forms import write_older_forms
+from headsmith.export.formats.older_opset_forms import write_older_forms
 
 SHAPE = (2, 3, 4, 5)
 
