@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 
 from headsmith.core.cpus import usable_cpus
-from headsmith.evaluate.held_out import open_data
 from headsmith.evaluate.held_out_record import HeldOutSource
-from headsmith.evaluate.measuring.held_out_pass import measure
+from headsmith.evaluate.measuring.one_pass import measure
+from headsmith.evaluate.open_held_out import open_data
 from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.zoo import find_candidates, open_candidate
 from headsmith.export.held_out import Batch

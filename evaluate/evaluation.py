@@ -18,10 +18,10 @@ from ..export.runtime import checked_threads
 from ..models.execution_provider import AnyProvider
 from ..models.onnx_session import require_provider
 from ..trainer.features.images.kept_crops import CropFolder
-from .held_out import open_data, part_trained_on
 from .held_out_record import HeldOutRecord
 from .measuring.one_classifier import evaluate_one, is_timed
 from .measuring.timing_in_turns import CHEAP, THOROUGH, Untimed, time_together
+from .open_held_out import open_data, part_trained_on
 from .options import KS, EvaluationOptions
 from .result import EvalResult, FailedModel
 from .results import Results, ResultsFolder, load_results

@@ -10,7 +10,7 @@ from ..export.bundle.bundle import Bundle
 from ..export.provenance import path_inside
 from ..metrics.chance import like_guesses
 from ..trainer.features.images.samples import split_called
-from .measuring.held_out_pass import Measurement
+from .measuring.one_pass import Measurement
 from .metrics import Summary
 from .result import BROKEN
 

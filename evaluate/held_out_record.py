@@ -15,7 +15,7 @@ ADVICE = "damaged, or of another version: evaluate again into another folder"
 
 @dataclass(frozen=True)
 class HeldOutSource:
-    """Where a held-out set lies, paths as they were given; `headsmith.evaluate.held_out.open_data` opens it.
+    """Where a held-out set lies, paths as they were given; `headsmith.evaluate.open_held_out.open_data` opens it.
 
     Attributes:
         data: A folder of class folders, all of which are held out; a source with a test split; a `datasets` name; a

@@ -14,7 +14,7 @@ from ..metrics.chance import chance, commonest, fewest_hits, fewest_rows, like_g
 from .criterion import chance_loss
 from .feature_scale import TINY, column_size
 from .features.feature_set import FeatureSet
-from .features.inspection.checksums import as_written
+from .features.inspection.changed_since_written import as_written
 from .features.inspection.split_coverage import few_rows, unanswered
 from .features.leaks import leaks
 from .fitting import Fitted

@@ -1,5 +1,5 @@
+from .benchmark_record import BenchmarkRow
 from .benchmarking import benchmark
-from .record import BenchmarkRow
-from .result import Benchmark
+from .finished_benchmark import Benchmark
 
 __all__ = ["Benchmark", "BenchmarkRow", "benchmark"]

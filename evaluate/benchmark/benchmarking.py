@@ -27,16 +27,16 @@ from ...trainer.features.images.samples import SPLITS, ImageSource
 from ...trainer.settings_file import read_from
 from ..zoo.manifest import ZooRow
 from ..zoo.zoo_rows import expand, is_local
+from .benchmark_record import BenchmarkRecord, BenchmarkRow
 from .budget import in_order, promises
+from .finished_benchmark import Benchmark
 from .leaderboard import CSV, MARKDOWN, write_csv, write_markdown
-from .measuring import measure
+from .leaderboard_rows import Table, table_of
+from .measure_files import measure
 from .options import ALL, BenchmarkOptions
 from .plan import FULL, Entry, expanded, keys_of, read_config, units_of
-from .record import BenchmarkRecord, BenchmarkRow
-from .result import Benchmark
-from .rows import DONE, TrainedRow, read_rows
 from .stages import BUNDLES
-from .table import Table, table_of
+from .trained_rows import DONE, TrainedRow, read_rows
 from .work_sharing import Work
 from .worker_process import jobs, with_processes
 

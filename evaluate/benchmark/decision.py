@@ -14,7 +14,7 @@ import numpy as np
 from ...core.coded_warnings import CodedWarning
 from ...metrics.paired import ALPHA, PairedDifference, holm, paired_difference
 from ...metrics.proportions import Share
-from .record import BASELINE, HEAD, BenchmarkRow
+from .benchmark_record import BASELINE, HEAD, BenchmarkRow
 
 Array = np.ndarray[Any, Any]
 UNITS = {"latency": "ms", "size": "MB", "memory": "MB"}

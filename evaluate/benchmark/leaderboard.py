@@ -10,7 +10,7 @@ from ...core.printable import printable
 from ...core.spreadsheet_cells import cell
 from ...metrics.proportions import Share
 from ..results.table import TIMM
-from .record import BASELINE, BenchmarkRecord, BenchmarkRow, ProviderFigures
+from .benchmark_record import BASELINE, BenchmarkRecord, BenchmarkRow, ProviderFigures
 
 CSV, MARKDOWN = "leaderboard.csv", "leaderboard.md"
 COLUMNS = (

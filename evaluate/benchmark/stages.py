@@ -33,7 +33,7 @@ from ...trainer.unused_settings import without_unused
 from ..zoo.failure import failure
 from .options import BenchmarkOptions
 from .plan import Unit
-from .rows import DONE, FAILED, PRUNED, TrainedRow
+from .trained_rows import DONE, FAILED, PRUNED, TrainedRow
 
 FEATURES, SWEEPS, BUNDLES = "features", "sweeps", "bundles"
 T = TypeVar("T")

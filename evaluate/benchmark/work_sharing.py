@@ -14,8 +14,8 @@ from ...trainer.features.images.image_set import ImageSet
 from .budget import Promise
 from .options import BenchmarkOptions
 from .plan import Unit
-from .rows import DONE, ROWS, TrainedRow, read_row, read_rows, row_path, write_row
 from .stages import Stages, pruned
+from .trained_rows import DONE, ROWS, TrainedRow, read_row, read_rows, row_path, write_row
 
 _POLL = 0.2
 

@@ -23,7 +23,7 @@ from ...trainer.features.images.samples import ImageSource
 from .budget import Promise
 from .options import BenchmarkOptions
 from .plan import Unit
-from .rows import TrainedRow
+from .trained_rows import TrainedRow
 from .work_sharing import Work
 
 _WAIT = 10

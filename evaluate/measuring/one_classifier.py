@@ -25,7 +25,7 @@ from ..zoo import Candidate, Failed, open_candidate
 from ..zoo.external_onnx import ExternalOnnxModel
 from ..zoo.failure import failure
 from .cpu_difference import beside_cpu, moved
-from .held_out_pass import Measurement, class_order, measure
+from .one_pass import Measurement, class_order, measure
 from .published import flips, judge
 from .setup_check import probed
 from .speed_figures import gpu_name, speed_of_pass

@@ -8,7 +8,7 @@ from ...export.held_out import HeldOut, HeldOutImages
 from ...export.runtime import Model
 from ...models.execution_provider import ExecutionProvider
 from ..options import EvaluationOptions
-from .held_out_pass import Measurement
+from .one_pass import Measurement
 
 DECODED = 64
 

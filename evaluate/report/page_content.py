@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ...core.version import __version__
-from ..benchmark.result import Benchmark
+from ..benchmark.finished_benchmark import Benchmark
 from ..results import Results
 from .axis import axis
 from .class_differences import class_differences, packed

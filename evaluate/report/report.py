@@ -9,9 +9,9 @@ from markupsafe import Markup
 from ...core.arguments import typed
 from ...core.errors import InputError
 from ...core.files import check_replaceable, make_folder, new_file
-from ..benchmark.measuring import RESULTS
-from ..benchmark.record import RECORD
-from ..benchmark.result import Benchmark
+from ..benchmark.benchmark_record import RECORD
+from ..benchmark.finished_benchmark import Benchmark
+from ..benchmark.measure_files import RESULTS
 from ..results import Results, load_results
 from .figures_as_text import breakable, p_value, percent, points, visible
 from .page_content import content

@@ -144,7 +144,7 @@ class Results:
 
     @cached_property
     def _data(self) -> "HeldOut":
-        from ..held_out import open_data
+        from ..open_held_out import open_data
 
         said = self.data.source
         truth, ids = (path and self._found(path, Path.is_file) for path in (said.truth, said.class_ids))

@@ -11,8 +11,8 @@ import torch
 from evaluated_tables import rows_of
 from PIL import Image
 
-import headsmith.evaluate.measuring.held_out_pass as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
+import headsmith.evaluate.measuring.one_pass as measurement
 from headsmith.core.coded_warnings import CodedWarning
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results

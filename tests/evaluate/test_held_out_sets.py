@@ -12,7 +12,7 @@ from sklearn.metrics import top_k_accuracy_score
 from timm.data.imagenet_info import ImageNetInfo
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate import evaluate_classifiers, held_out
+from headsmith.evaluate import evaluate_classifiers, open_held_out
 from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.truth_file import class_names_of
 from headsmith.trainer import FeatureSet
@@ -36,7 +36,7 @@ def write(path, text):
 
 
 def open_data(data, **given):
-    return held_out.open_data(HeldOutSource(str(data), **{name: str(value) for name, value in given.items()}))
+    return open_held_out.open_data(HeldOutSource(str(data), **{name: str(value) for name, value in given.items()}))
 
 
 def labels_of(data):

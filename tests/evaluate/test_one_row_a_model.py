@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import headsmith.evaluate.evaluation as evaluation
-import headsmith.evaluate.measuring.held_out_pass as measurement
 import headsmith.evaluate.measuring.one_classifier as one_classifier
+import headsmith.evaluate.measuring.one_pass as measurement
 from headsmith.cli import app
 from headsmith.core.errors import InputError
 from headsmith.evaluate import evaluate_classifiers, load_results

@@ -15,11 +15,11 @@ from headsmith.core.errors import InputError
 from headsmith.core.files import sha256_json
 from headsmith.evaluate import evaluate_classifiers, load_results
 from headsmith.evaluate.benchmark.plan import read_config
-from headsmith.evaluate.held_out import open_data
 from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.measuring.cpu_difference import moved
-from headsmith.evaluate.measuring.held_out_pass import measure
+from headsmith.evaluate.measuring.one_pass import measure
 from headsmith.evaluate.measuring.published import CpuDifference, compare
+from headsmith.evaluate.open_held_out import open_data
 from headsmith.evaluate.options import EvaluationOptions
 from headsmith.evaluate.result import FailedModel
 from headsmith.evaluate.results import ResultsFolder

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.held_out import open_data, part_trained_on
 from headsmith.evaluate.held_out_record import HeldOutRecord, HeldOutSource
+from headsmith.evaluate.open_held_out import open_data, part_trained_on
 from headsmith.export import training_source
 from headsmith.export.options import FEATURES
 from headsmith.export.training_source import held_out_features, training_images

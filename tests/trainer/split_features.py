@@ -10,7 +10,7 @@ from headsmith.trainer.features.columns import Columns
 from headsmith.trainer.features.extraction.request import Request
 from headsmith.trainer.features.images.samples import ImageSource
 from headsmith.trainer.features.manifest import FeatureSetManifest, FeatureStatistics
-from headsmith.trainer.features.row_checksums import rows_sha256
+from headsmith.trainer.features.split_checksums import rows_sha256
 
 
 def feature_set(features, labels, classes: int, splits=(0.6, 0.2)) -> FeatureSet:

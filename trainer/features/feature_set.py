@@ -16,7 +16,7 @@ from ...core.errors import InputError, near
 from .columns import Columns, read_columns
 from .images.carving import HELD_OUT_SHARE, SEED
 from .manifest import MANIFEST, FeatureSetManifest, contradictions, read_manifest
-from .row_checksums import pictures_sha256, rows_sha256
+from .split_checksums import pictures_sha256, rows_sha256
 
 Values = ArrayLike | Tensor
 _BLOCK_BYTES = 4 << 20

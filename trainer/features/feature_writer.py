@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from .row_checksums import mark_of, rows_sha256
+from .split_checksums import mark_of, rows_sha256
 
 Array = np.ndarray[Any, Any]
 # Columns that rows of images have: which view of its image a row is, and the hash of its picture.

@@ -13,7 +13,7 @@ from ..criterion import KEYWORDS, criterion
 from ..loss_defaults import options_read
 from ..losses import TopKCrossEntropy
 from ..train_config import TrainConfig
-from .side_by_side import side_by_side
+from .parallel_compilation import side_by_side
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from ..loss_options import LossOptions
 from .kernels_or_torch import implementation
 from .linear import linear_topk_cross_entropy
 from .relaxed_topk import relaxed_topk
-from .smooth_topk import SmoothTopKLoss
+from .smooth_topk_module import SmoothTopKLoss
 from .topk_cross_entropy import TopKCrossEntropy, topk_cross_entropy
 from .topk_hinge_and_entropy import TopKEntropyLoss, TopKHingeLoss, TruncatedTopKEntropyLoss
 

@@ -6,11 +6,11 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from headsmith.core.errors import InputError
+from headsmith.evaluate.benchmark.benchmark_record import BenchmarkRow
 from headsmith.evaluate.benchmark.budget import Promise, in_order
 from headsmith.evaluate.benchmark.decision import choose, compared, doubts, excess, sentence
 from headsmith.evaluate.benchmark.options import BenchmarkOptions
 from headsmith.evaluate.benchmark.plan import Entry, Unit
-from headsmith.evaluate.benchmark.record import BenchmarkRow
 from headsmith.evaluate.measuring.speed_figures import Latency
 from headsmith.metrics.proportions import wilson
 

@@ -12,8 +12,8 @@ import yaml
 from headsmith.demo.glyphs import draw_glyphs
 from headsmith.evaluate import evaluate_classifiers
 from headsmith.evaluate.benchmark import Benchmark, benchmark
-from headsmith.evaluate.benchmark.rows import read_rows
 from headsmith.evaluate.benchmark.stages import Stages
+from headsmith.evaluate.benchmark.trained_rows import read_rows
 from headsmith.export import export_classifier
 from headsmith.trainer import extract
 from headsmith.trainer.sweep import sweep

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from headsmith import InputError
 from headsmith.cli import app
 from headsmith.evaluate.benchmark import benchmark, stages, worker_process
-from headsmith.evaluate.benchmark.rows import read_rows
 from headsmith.evaluate.benchmark.stages import Stages
+from headsmith.evaluate.benchmark.trained_rows import read_rows
 from headsmith.models.onnx_session import OrtErrors
 from tests import forked
 

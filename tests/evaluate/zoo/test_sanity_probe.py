@@ -9,9 +9,9 @@ from PIL import Image
 from scipy.stats import binomtest
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.held_out import open_data
 from headsmith.evaluate.held_out_record import HeldOutSource
 from headsmith.evaluate.measuring.setup_check import probed
+from headsmith.evaluate.open_held_out import open_data
 from headsmith.evaluate.zoo import open_candidate, other_crops, power, probe
 from headsmith.evaluate.zoo.setups import NORMALISATIONS
 

@@ -13,7 +13,7 @@ import torch
 
 from headsmith.core.errors import InputError
 from headsmith.trainer.features import FeatureSet, extract, inspect_features
-from headsmith.trainer.features.row_checksums import rows_sha256
+from headsmith.trainer.features.split_checksums import rows_sha256
 
 
 @pytest.fixture(scope="module")

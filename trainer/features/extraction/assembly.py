@@ -24,7 +24,7 @@ from ..images.image_set import ImageSet
 from ..images.samples import SPLITS, Unreadable
 from ..images.spellings import spelt_alike
 from ..manifest import MANIFEST, FeatureSetManifest, FeatureStatistics
-from ..row_checksums import pictures_sha256, rows_sha256
+from ..split_checksums import pictures_sha256, rows_sha256
 from .redivision import redivide
 from .request import Request
 from .shard_rows import SplitRows

@@ -22,9 +22,9 @@ from ..feature_writer import FeatureWriter, MemoryFeatureWriter, split_file
 from ..images.carving import HELD_OUT_SHARE, SEED
 from ..images.samples import SPLITS
 from ..manifest import FORMAT, MANIFEST, FeatureSetManifest, Imported
-from ..row_checksums import rows_sha256
+from ..split_checksums import rows_sha256
+from .cast_and_check import Statistics, copy_features
 from .column_roles import ColumnRoles, Names, find_roles
-from .feature_copy import Statistics, copy_features
 from .open_tables import open_file
 from .origin import Origin
 from .row_columns import gather

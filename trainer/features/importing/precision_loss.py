@@ -7,7 +7,7 @@ import numpy as np
 from ....core.coded_warnings import CodedWarning
 from ....core.counted import counted
 from ....core.listed import listed
-from ..row_hashes import row_hashes
+from ..bit_equal_rows import row_hashes
 from .table import TORCH_ONLY, Array, Column
 
 

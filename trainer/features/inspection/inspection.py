@@ -12,7 +12,7 @@ from ..columns import Columns, read_columns
 from ..copies import whole_classes
 from ..feature_set import FeatureSet
 from ..manifest import FeatureSetManifest, read_manifest
-from .checksums import as_written
+from .changed_since_written import as_written
 from .equal_rows import same_rows
 from .neighbours import Neighbours, sanity
 from .outliers import limits

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..row_hashes import row_hashes
+from ..bit_equal_rows import row_hashes
 
 Array = np.ndarray[Any, Any]
 Grid = Callable[[Array], Array]

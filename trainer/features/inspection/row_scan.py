@@ -9,8 +9,8 @@ import torch
 import xxhash
 
 from ....core.progress import progress
+from ..bit_equal_rows import row_hashes
 from ..columns import Columns
-from ..row_hashes import row_hashes
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 8 << 20

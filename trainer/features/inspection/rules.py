@@ -8,7 +8,7 @@ from ....core.listed import listed
 from ..columns import Columns
 from ..copies import all_of
 from ..manifest import MANIFEST, FeatureSetManifest, contradictions
-from ..row_checksums import rows_sha256
+from ..split_checksums import rows_sha256
 from .neighbours import Neighbours
 from .outliers import TIMES
 from .report import Inspection, SplitReport

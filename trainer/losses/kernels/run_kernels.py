@@ -8,8 +8,8 @@ from torch import Tensor
 from ...loss_options import LossOptions
 from ..targets import Targets, over_k
 from . import run_lapsum_of_all
-from .launches import backward_launch, forward_launch, kind_of, reduce_launch, scatter_launch, vector_width
 from .plan import logits_are_kept, numbers_kept
+from .prepared_launches import backward_launch, forward_launch, kind_of, reduce_launch, scatter_launch, vector_width
 from .widths import row_is_whole
 
 PAIRED_ROWS = 2048

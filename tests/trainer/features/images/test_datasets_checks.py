@@ -14,8 +14,8 @@ from datasets_folders import PNG, dataset, encoded, refused
 from PIL import Image
 
 from headsmith.core.errors import InputError
-from headsmith.evaluate.held_out import open_data
 from headsmith.evaluate.held_out_record import HeldOutSource
+from headsmith.evaluate.open_held_out import open_data
 from headsmith.models import images
 from headsmith.models.images import UnreadableImage
 from headsmith.trainer.features import open_images, size_limits

@@ -14,8 +14,8 @@ from torch import Tensor
 from ...loss_options import LossOptions
 from ..constants import on_device
 from .backward import backward_kernel, reduce_kernel, scatter_kernel
+from .direct_launch import Launch
 from .forward import forward_kernel
-from .launch import Launch
 from .maths import INTERPRETED
 from .plan import TILE, candidates_kept, logits_are_kept, plan
 

@@ -3,7 +3,7 @@ import threading
 import pytest
 import torch
 
-from headsmith.trainer.fitting.side_by_side import side_by_side
+from headsmith.trainer.fitting.parallel_compilation import side_by_side
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from ....core.files import read_json
 from ..columns import Columns
 from ..manifest import FeatureSetManifest
-from ..row_checksums import mark_of
+from ..split_checksums import mark_of
 
 
 def as_written(folder: Path, split: str, manifest: FeatureSetManifest, columns: Columns, digest: str) -> bool | None:

@@ -10,10 +10,10 @@ import torch
 from ....core.coded_warnings import CodedWarning
 from ....core.errors import InputError
 from ....core.progress import progress
+from ..bit_equal_rows import equal_rows, row_hashes
 from ..feature_writer import FeatureWriter
 from ..images.samples import SPLITS
 from ..manifest import FeatureStatistics
-from ..row_hashes import equal_rows, row_hashes
 from .column_roles import ColumnRoles
 from .precision_loss import PrecisionLoss
 from .row_columns import Rows

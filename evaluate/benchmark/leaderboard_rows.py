@@ -16,12 +16,12 @@ from ...trainer.sweep.result import BEST
 from ..comparison import compare
 from ..zoo.manifest import ZooRow
 from .baselines import Baseline, baselines
+from .benchmark_record import ALSO, BASELINE, HEAD, BenchmarkRow
 from .decision import Comparison, choose, compared, doubts, excess, sentence
-from .measuring import RESULTS, Measured
+from .measure_files import RESULTS, Measured
 from .options import ALL, BenchmarkOptions
-from .record import ALSO, BASELINE, HEAD, BenchmarkRow
-from .rows import FAILED, TrainedRow
 from .stages import BUNDLES, FEATURES, SWEEPS, exported
+from .trained_rows import FAILED, TrainedRow
 
 FLIPS = "flips"
 Array = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ from ...core.errors import InputError
 from ...core.files import write_json
 from ...core.records import HASHES, check_hashes, read_values, to_json, with_hashes
 from ...core.typed_json import structured
+from .benchmark_record import FORMAT, FORMAT_VERSION, RECORD, BenchmarkRecord, BenchmarkRow
 from .leaderboard import cells, columns
-from .record import FORMAT, FORMAT_VERSION, RECORD, BenchmarkRecord, BenchmarkRow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,10 +19,10 @@ from ..results import Results, load_results
 from ..results.reading import DATA
 from ..results.store import forget
 from ..zoo.manifest import ZooRow
+from .benchmark_record import ProviderFigures
 from .options import BenchmarkOptions
-from .record import ProviderFigures
-from .rows import DONE, TrainedRow
 from .stages import BUNDLES
+from .trained_rows import DONE, TrainedRow
 
 RESULTS = "results"
 Array = np.ndarray[Any, Any]

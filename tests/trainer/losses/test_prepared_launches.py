@@ -12,14 +12,19 @@ from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.runtime import driver  # noqa: E402
 
 from headsmith.trainer.loss_options import LossOptions  # noqa: E402
-from headsmith.trainer.losses.kernels import launches, run_kernels  # noqa: E402
+from headsmith.trainer.losses.kernels import prepared_launches, run_kernels  # noqa: E402
 from headsmith.trainer.losses.kernels.backward import backward_kernel, reduce_kernel, scatter_kernel  # noqa: E402
+from headsmith.trainer.losses.kernels.direct_launch import Launch  # noqa: E402
 from headsmith.trainer.losses.kernels.forward import forward_kernel  # noqa: E402
-from headsmith.trainer.losses.kernels.launch import Launch  # noqa: E402
 from headsmith.trainer.losses.targets import Targets  # noqa: E402
 
 KERNELS = (forward_kernel, reduce_kernel, backward_kernel, scatter_kernel)
-PREPARED = (launches.forward_launch, launches.reduce_launch, launches.backward_launch, launches.scatter_launch)
+PREPARED = (
+    prepared_launches.forward_launch,
+    prepared_launches.reduce_launch,
+    prepared_launches.backward_launch,
+    prepared_launches.scatter_launch,
+)
 Launched = namedtuple("Launched", "kernel compiled_for grid stream hooks arguments")
 
 
@@ -53,7 +58,7 @@ def log(monkeypatch):
     monkeypatch.setattr(
         triton.compiler, "compile", lambda source, target=None, options=None, **_: Compiled(source, options, launched)
     )
-    monkeypatch.setattr(launches, "_can_chain", lambda device: True)
+    monkeypatch.setattr(prepared_launches, "_can_chain", lambda device: True)
     monkeypatch.setattr(driver, "_active", device)
     yield launched
     for kernel in KERNELS:
