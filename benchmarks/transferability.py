@@ -1,6 +1,6 @@
 """How well cheap scores on 300 rows predict the order of backbones, beside the accuracy of a probe on all rows.
 
-python -m benchmarks.promise
+python -m benchmarks.transferability
 
 In place of backbones whose weights need a network stand the stages of lite0 at two image sizes, random networks, and
 pixels: 20 feature sets of each of two sets of images.
