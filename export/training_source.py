@@ -166,10 +166,15 @@ class RunInputs:
             return (
                 replace(found, identify=lambda image: picture_hash(recipe.flatten(image))) if self.pictures else found
             )
-        if self._data is None and not Path(self._record.features.path).exists():
+        path = self._record.features.path
+        if self._data is None and path is None:
             raise InputError(
-                f"{self._record.features.path}: the feature set that the head was trained on was not found; name one "
-                "with --data"
+                "a head alone is proved with features, and a fine-tuned run keeps none: extract them with "
+                "`headsmith extract --backbone RUN` and name them with --data"
+            )
+        if self._data is None and path is not None and not Path(path).exists():
+            raise InputError(
+                f"{path}: the feature set that the head was trained on was not found; name one with --data"
             )
         return self._rows("test")
 
@@ -189,6 +194,8 @@ class RunInputs:
         Raises:
             InputError: It is not there any more, or is another one now.
         """
+        if self._record.features.path is None:
+            raise InputError("a fine-tuned run keeps none")
         features = self._open(self._record.features.path)
         if features.fingerprint != self._record.features.fingerprint:
             raise InputError(f"{features.path} has changed since the head was trained on it; train again")
@@ -197,9 +204,10 @@ class RunInputs:
     @cached_property
     def cached_features(self) -> "FeatureSet | None":
         """The same; ``None`` where it is not there any more, or is another one now, or ``data`` names other inputs."""
-        if self._data is not None or not Path(self._record.features.path).is_dir():
+        path = self._record.features.path
+        if self._data is not None or path is None or not Path(path).is_dir():
             return None
-        features = self._open(self._record.features.path)
+        features = self._open(path)
         return features if features.fingerprint == self._record.features.fingerprint else None
 
     @cached_property
@@ -224,6 +232,7 @@ class RunInputs:
 
     def _rows(self, split: str) -> HeldOutFeatures:
         data = self._data or self._record.features.path
+        assert data is not None  # noqa: S101 - see `held_out`
         key = str(data if isinstance(data, str | Path) else data.path)
         found = held_out_features(self._opened.get(key, data), split).for_classifier(self._metadata)
         self._opened[key] = found.features

@@ -16,7 +16,18 @@ from .export import (
     verify,
 )
 from .models import Backbone, BackboneInfo, Preprocessing, list_backbones, load_backbone
-from .trainer import FeatureSet, Inspection, Run, TrainConfig, extract, import_features, inspect_features, train
+from .trainer import (
+    FeatureSet,
+    FinetuneConfig,
+    Inspection,
+    Run,
+    TrainConfig,
+    extract,
+    finetune,
+    import_features,
+    inspect_features,
+    train,
+)
 from .trainer.estimator import HeadClassifier
 from .trainer.losses import TopKCrossEntropy, topk_cross_entropy
 from .trainer.sweep import Sweep, sweep
@@ -33,6 +44,7 @@ __all__ = [
     "ExportError",
     "FeatureSet",
     "FileInfo",
+    "FinetuneConfig",
     "GateError",
     "HeadClassifier",
     "HeadsmithError",
@@ -53,6 +65,7 @@ __all__ = [
     "export_classifier",
     "extract",
     "file_info",
+    "finetune",
     "graft",
     "import_features",
     "inspect_features",

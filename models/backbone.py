@@ -13,6 +13,7 @@ from ..core.errors import InputError, near
 from ..core.files import regular_file, sha256_file
 from .backbone_record import BackboneRecord, BackboneRequest
 from .backbones.libraries import ONNX
+from .backbones.tuned import tuned_backbone
 from .preprocessing import Preprocessing
 from .preprocessing_layers import Normalize
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 PROBE_TOLERANCE = 1e-4
 LARGEST_IMAGE = 4096
-LIBRARIES = ("timm", "torchvision", "onnx")
+LIBRARIES = ("timm", "torchvision", "cifar", "onnx")
 
 
 class Backbone(nn.Module):
@@ -120,18 +121,21 @@ def load_backbone(
     layer: str | None = None,
     drop_background: bool = False,
     whole: bool = False,
+    from_scratch: bool = False,
 ) -> Backbone:
     """Build a frozen backbone on the CPU.
 
     Args:
         spec: ``lite0`` (packaged EfficientNet-Lite0), ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]`` or ``onnx:FILE``,
-            a classifier that is cut before its last layer.
+            a classifier that is cut before its last layer; ``cifar:resnet18``, which has no published weights; or a run
+            of `headsmith.finetune`, whose backbone it is.
         checkpoint: Local weights (a state dict: ``.pth``, ``.pt`` or ``.safetensors``) in place of a download.
         image_size: Another crop edge in pixels than the backbone's own; resize keeps its ratio to it.
         preprocessing: Of an ONNX file that does not say it itself: see `read_recipe`.
         layer: The last layer of an ONNX file where it is not plain.
         drop_background: The first output of an ONNX file is no class.
         whole: Its own classifier included, not for ONNX files: its features are its logits.
+        from_scratch: Random weights from torch's generator, not for ONNX files.
 
     Raises:
         InputError: An unknown spec (near names are listed), weights that cannot be had or do not fit, or a network
@@ -139,9 +143,15 @@ def load_backbone(
     """
     if image_size is not None and not 1 <= image_size <= LARGEST_IMAGE:
         raise InputError(f"--image-size: {image_size} found, expected 1 to {LARGEST_IMAGE} pixels")
+    tuned = tuned_backbone(spec)
+    if tuned is not None:
+        if checkpoint is not None or from_scratch:
+            flag = "--from-scratch" if checkpoint is None else "--checkpoint"
+            raise InputError(f"{flag}: --backbone {spec} has its own weights; leave one of them out")
+        spec, checkpoint, image_size = tuned.spec, tuned.file, image_size or tuned.image_size
     library, _, name = spec.partition(":")
     if spec != "lite0" and not (library in LIBRARIES and name):
-        known = "lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE"
+        known = "lite0, timm:NAME, torchvision:NAME[/WEIGHTS], onnx:FILE, cifar:resnet18 or a fine-tuned run"
         raise InputError(f"--backbone {spec}: expected {known}{near(library, ('lite0', *LIBRARIES))}")
     path = None if checkpoint is None else Path(checkpoint)
     if spec.startswith(ONNX):
@@ -160,6 +170,8 @@ def load_backbone(
             raise InputError(f"{flag}: only for --backbone onnx:FILE, {spec} has its own")
     from .backbone_sources import find_source
 
+    if path is not None and from_scratch:
+        raise InputError(f"--from-scratch: found beside --checkpoint {path}, which has weights; leave one of them out")
     if path is not None and not path.exists():
         raise InputError(f"--checkpoint {path}: no such file")
     if path is not None:
@@ -170,7 +182,7 @@ def load_backbone(
         image_size=image_size,
         checkpoint_sha256=None if path is None else sha256_file(path),
     )
-    return Backbone(find_source(spec, path, image_size, whole=whole), request)
+    return Backbone(find_source(spec, path, image_size, whole=whole, from_scratch=from_scratch), request)
 
 
 def backbone_from_record(record: BackboneRecord) -> Backbone:

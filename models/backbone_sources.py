@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..core.errors import InputError
 from ..core.hub import hub_access
 from ..core.torch_file import PicklesError, load_tensors
+from .backbones.cifar import cifar_network, cifar_recipe
 from .backbones.libraries import check_name
 from .class_names import ClassNames, imagenet_names, torchvision_names
 from .preprocessing import Preprocessing
@@ -40,6 +41,7 @@ class Source:
         class_names: See `headsmith.models.class_names`, for the outputs of that layer.
         weights_sha256: What identifies a network whose weights are not in its state.
         parameters: How many weights the features depend on; ``None`` for all that the network has.
+        cut: The name of the classifier in the network, where it was taken out.
     """
 
     network: nn.Module
@@ -50,9 +52,19 @@ class Source:
     class_names: Callable[[], ClassNames | None]
     weights_sha256: str | None = None
     parameters: int | None = None
+    cut: str | None = None
+
+    def state(self) -> dict[str, Tensor]:
+        """All weights by the names that the library gives them, a classifier that was taken out included."""
+        own = dict(self.network.state_dict())
+        if self.cut is None or not isinstance(self.classifier, nn.Module):
+            return own
+        return own | {f"{self.cut}.{name}": value for name, value in self.classifier.state_dict().items()}
 
 
-def find_source(spec: str, checkpoint: Path | None, image_size: int | None, *, whole: bool = False) -> Source:
+def find_source(
+    spec: str, checkpoint: Path | None, image_size: int | None, *, whole: bool = False, from_scratch: bool = False
+) -> Source:
     """Build the network that a ``--backbone`` names.
 
     Args:
@@ -60,15 +72,21 @@ def find_source(spec: str, checkpoint: Path | None, image_size: int | None, *, w
         checkpoint: Local weights.
         image_size: Another crop edge in pixels.
         whole: Leave its classifier where it is, whatever that is: its features are its logits.
+        from_scratch: Random weights, from torch's generator.
 
     Raises:
         InputError: An unknown name, or weights that cannot be had or do not fit.
     """
     library, _, name = spec.partition(":")
+    if library == "cifar":
+        return _cifar(name, checkpoint, image_size, whole, from_scratch)
+    if spec == "lite0" and from_scratch:
+        library, name = "timm", LITE0
     if spec == "lite0" or library == "timm":
-        source = _lite0(checkpoint, image_size) if spec == "lite0" else _timm(name, checkpoint, image_size)
+        own = spec == "lite0" and not from_scratch
+        source = _lite0(checkpoint, image_size) if own else _timm(name, checkpoint, image_size, from_scratch)
         return replace(source, features=_call, tap=LOGITS, parameters=None) if whole else source
-    return _torchvision(name, checkpoint, image_size, whole)
+    return _torchvision(name, checkpoint, image_size, whole, from_scratch)
 
 
 def _lite0(checkpoint: Path | None, image_size: int | None) -> Source:
@@ -93,10 +111,12 @@ def _same_order(state: dict[str, Tensor], target: dict[str, Tensor]) -> dict[str
     return dict(zip(target, state.values(), strict=True))
 
 
-def _timm(name: str, checkpoint: Path | None, image_size: int | None) -> Source:
+def _timm(name: str, checkpoint: Path | None, image_size: int | None, from_scratch: bool) -> Source:
     check_name(f"timm:{name}", f"--backbone timm:{name}")
     config = timm.get_pretrained_cfg(name)
     sized: dict[str, Any] = {"img_size": image_size} if image_size and config and config.fixed_input_size else {}
+    if from_scratch:
+        return _timm_source(timm.create_model(name, **sized), image_size)
     local = {} if checkpoint is None else {"state_dict": read_state_dict(checkpoint), "custom_load": False}
     with nullcontext("") if local else hub_access() as unreachable:
         try:
@@ -133,11 +153,11 @@ def _timm_features(network: Any, images: Tensor) -> Tensor:
     return features
 
 
-def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, whole: bool) -> Source:
+def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, whole: bool, from_scratch: bool) -> Source:
     check_name(f"torchvision:{name}", f"--backbone torchvision:{name}")
     name, _, tag = name.partition("/")
     weights = torchvision.models.get_model_weights(name)[tag or "DEFAULT"]
-    state = None if checkpoint is None else read_state_dict(checkpoint)
+    state = {} if from_scratch else None if checkpoint is None else read_state_dict(checkpoint)
     try:
         network = torchvision.models.get_model(name, **_arguments(name, state, weights))
     except (OSError, RuntimeError) as error:
@@ -147,15 +167,29 @@ def _torchvision(name: str, checkpoint: Path | None, image_size: int | None, who
             network.load_state_dict(state)
         except RuntimeError as error:
             raise _no_fit(checkpoint, error) from error
-    tap, classifier = (LOGITS, None) if whole else _cut_last_layer(network, name)
-    return Source(
-        network,
-        _call,
-        tap,
-        Preprocessing.from_torchvision(weights.transforms(), image_size),
-        classifier,
-        partial(torchvision_names, weights.meta["categories"]),
-    )
+    recipe = Preprocessing.from_torchvision(weights.transforms(), image_size)
+    return _without_last_layer(network, name, recipe, partial(torchvision_names, weights.meta["categories"]), whole)
+
+
+def _cifar(name: str, checkpoint: Path | None, image_size: int | None, whole: bool, from_scratch: bool) -> Source:
+    network = cifar_network(name)
+    if checkpoint is not None:
+        try:
+            network.load_state_dict(read_state_dict(checkpoint))
+        except RuntimeError as error:
+            raise _no_fit(checkpoint, error) from error
+    elif not from_scratch:
+        raise InputError(f"--backbone cifar:{name}: nobody published weights of it; train it --from-scratch")
+    return _without_last_layer(network, name, cifar_recipe(image_size), lambda: None, whole)
+
+
+def _without_last_layer(
+    network: nn.Module, name: str, recipe: Preprocessing, names: Callable[[], ClassNames | None], whole: bool
+) -> Source:
+    if whole:
+        return Source(network, _call, LOGITS, recipe, None, names)
+    tap, classifier, cut = _cut_last_layer(network, name)
+    return Source(network, _call, tap, recipe, classifier, names, cut=cut)
 
 
 def torchvision_without_weights(name: str) -> tuple[nn.Module, nn.Linear | nn.Conv2d]:
@@ -187,8 +221,8 @@ def _call(network: nn.Module, images: Tensor) -> Tensor:
     return features
 
 
-def _cut_last_layer(network: nn.Module, name: str) -> tuple[str, nn.Linear | nn.Conv2d]:
-    """Replace the last layer by the identity; where the features are, and it.
+def _cut_last_layer(network: nn.Module, name: str) -> tuple[str, nn.Linear | nn.Conv2d, str]:
+    """Replace the last layer by the identity; where the features are, it, and its name.
 
     It is linear, or a convolution with a ReLU and the global mean behind it (SqueezeNet): then features are the global
     mean of what goes into it.
@@ -199,13 +233,13 @@ def _cut_last_layer(network: nn.Module, name: str) -> tuple[str, nn.Linear | nn.
     if behind == [nn.Conv2d, nn.ReLU, nn.AdaptiveAvgPool2d]:
         for cut, _ in layers[-3:-1]:
             network.set_submodule(cut, nn.Identity())
-        return f"global mean of the input of {layers[-3][0]}", cast(nn.Conv2d, layers[-3][1])
+        return f"global mean of the input of {layers[-3][0]}", cast(nn.Conv2d, layers[-3][1]), layers[-3][0]
     if not isinstance(layer, nn.Linear):
         raise InputError(
             f"--backbone torchvision:{name}: last layer {path} is a {type(layer).__name__}, expected Linear"
         )
     network.set_submodule(path, nn.Identity())
-    return f"input of {path}", layer
+    return f"input of {path}", layer, path
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:

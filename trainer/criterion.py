@@ -8,13 +8,16 @@ from torch import Tensor
 
 from ..core.errors import InputError
 from .losses import TopKCrossEntropy
-from .train_config import LOSS_SETTINGS, TrainConfig
+from .objective_settings import ObjectiveSettings
+from .train_config import LOSS_SETTINGS
 
 # The settings that are the loss's own, by its keywords.
 KEYWORDS = {"loss": "method", "p_k": "p_k"} | {name: name for name in LOSS_SETTINGS}
 
 
-def criterion(config: TrainConfig, *, inplace: bool = False, class_counts: Tensor | None = None) -> TopKCrossEntropy:
+def criterion(
+    config: ObjectiveSettings, *, inplace: bool = False, class_counts: Tensor | None = None
+) -> TopKCrossEntropy:
     """The loss of a configuration, row by row.
 
     Args:
@@ -35,6 +38,6 @@ def criterion(config: TrainConfig, *, inplace: bool = False, class_counts: Tenso
     return loss
 
 
-def chance_loss(config: TrainConfig, num_classes: int) -> float:
+def chance_loss(config: ObjectiveSettings, num_classes: int) -> float:
     """The loss of equal scores for all classes, as a head of zeros gives them."""
     return float(criterion(config)(torch.zeros(1, num_classes), torch.zeros(1, dtype=torch.int64)))

@@ -1,6 +1,7 @@
 """The settings of a run with every default filled in, for its features and its number of classes."""
 
 import dataclasses
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -9,9 +10,11 @@ from ..core.errors import InputError
 from .criterion import criterion
 from .feature_scale import column_size, rate_factor
 from .losses import default_inverse_temperature
+from .objective_settings import ObjectiveSettings
 from .train_config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
 
 _DEFAULT_RANKS = 5
+C = TypeVar("C", bound=ObjectiveSettings)
 
 
 def default_p_k(num_classes: int) -> tuple[float, ...]:
@@ -20,13 +23,12 @@ def default_p_k(num_classes: int) -> tuple[float, ...]:
     return (1.0,) if last == 1 else (0.5, *[0.0] * (last - 2), 0.5)
 
 
-def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainConfig:
-    """The settings with every default filled in.
+def resolve_loss(config: C, num_classes: int) -> C:
+    """The settings with every default of the loss filled in.
 
     Args:
         config: The settings.
         num_classes: C.
-        features: ``(N, D)`` of the training split.
 
     Raises:
         InputError: Settings that the loss does not take, or weights for more ranks than there are classes.
@@ -48,15 +50,27 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
     temperature = config.inverse_temperature
     if temperature is None:
         temperature = default_inverse_temperature(config.loss, config.distribution, m)
+    return dataclasses.replace(config, p_k=p_k, m=m, inverse_temperature=temperature)
+
+
+def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainConfig:
+    """The settings with every default filled in.
+
+    Args:
+        config: The settings.
+        num_classes: C.
+        features: ``(N, D)`` of the training split.
+
+    Raises:
+        InputError: See `resolve_loss`.
+    """
+    config = resolve_loss(config, num_classes)
     rows = len(features)
     batch_size = min(config.batch_size, rows)
     # An epoch of LBFGS is 20 iterations over all rows.
     steps = STEPS if config.optimizer == "lbfgs" else -(-rows // batch_size)
     return dataclasses.replace(
         config,
-        p_k=p_k,
-        m=m,
-        inverse_temperature=temperature,
         learning_rate=_learning_rate(config, features),
         epochs=max(EPOCHS, -(-STEPS // steps)) if config.epochs is None else config.epochs,
         batch_size=batch_size,
@@ -65,7 +79,7 @@ def resolve(config: TrainConfig, num_classes: int, features: Tensor) -> TrainCon
     )
 
 
-def _check_candidates(config: TrainConfig) -> None:
+def _check_candidates(config: ObjectiveSettings) -> None:
     """Name m, where somebody chose it, and not the weights of ranks beyond it, which may be the default."""
     m, ranks = config.m, len(config.p_k or ())
     if config.loss != "softmax" and isinstance(m, int) and m != TrainConfig.m and 0 < m < ranks:
@@ -83,7 +97,7 @@ def _learning_rate(config: TrainConfig, features: Tensor) -> float:
     return float(f"{config.step_size * rate_factor(column_size(features)):.3g}")
 
 
-def selection_weights(config: TrainConfig, num_classes: int) -> tuple[float, ...]:
+def selection_weights(config: ObjectiveSettings, num_classes: int) -> tuple[float, ...]:
     """Weights of top-1, top-2, ... in the score that chooses the epoch.
 
     Raises:

@@ -1,6 +1,6 @@
-"""A run folder: a trained head with its settings, its history, and what it came from."""
+"""A run folder: a trained head, and its backbone where that learnt too, with settings, history and origin."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -8,7 +8,9 @@ from ..core.arguments import typed
 from ..core.coded_warnings import are_worthless
 from ..core.errors import DamagedFileError, InputError
 from ..core.files import sha256_file
+from ..models.backbones.tuned import BACKBONE
 from ..models.heads import Head, load_head
+from .finetuning.settings import FinetuneConfig
 from .run_record import RECORD, RunRecord, read_run_record
 from .train_config import TrainConfig
 
@@ -23,11 +25,11 @@ class Run:
         path: The run folder.
         config: The settings, every value resolved.
         head: The head of the best epoch, in evaluation mode, on the CPU.
-        record: What ``run.json`` holds.
+        record: What ``run.json`` holds; the weights of a backbone that learnt too by where they lie.
     """
 
     path: Path
-    config: TrainConfig
+    config: TrainConfig | FinetuneConfig
     head: Head
     record: RunRecord
 
@@ -72,10 +74,20 @@ class Run:
             raise InputError(f"{path / HEAD}: not the head that {RECORD} describes (hash differs); train again")
         if head.num_classes != len(record.class_names):
             raise InputError(f"{path}: a head of {head.num_classes} classes, {len(record.class_names)} names")
-        config = TrainConfig.load(path / CONFIG)
+        config = (TrainConfig if record.finetuning is None else FinetuneConfig).load(path / CONFIG)
         if record.config_sha256 != sha256_file(path / CONFIG):
             raise DamagedFileError(f"{path / CONFIG}: not the settings of this run (hash differs): edited? train again")
-        return cls(path, config, head, record)
+        return cls(path, config, head, record if record.finetuning is None else _with_backbone(record, path))
+
+
+def _with_backbone(record: RunRecord, path: Path) -> RunRecord:
+    """The record of a fine-tuned network that names its backbone's weights where they lie now."""
+    backbone, file = record.backbone, path / BACKBONE
+    if backbone is None or not file.is_file():
+        raise InputError(f"{file}: not found, though {RECORD} describes it; fine-tune again")
+    if sha256_file(file) != backbone.checkpoint_sha256:
+        raise InputError(f"{file}: not the backbone that {RECORD} describes (hash differs); fine-tune again")
+    return replace(record, backbone=replace(backbone, checkpoint=str(file)))
 
 
 def _instead(path: Path) -> str:

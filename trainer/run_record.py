@@ -7,7 +7,7 @@ from typing import Any
 from ..core.coded_warnings import CodedWarning, of_texts
 from ..core.files import write_json
 from ..core.json_values import JsonObject
-from ..core.records import check_hashes, read_values, to_json, with_hashes
+from ..core.records import OPTIONAL, check_hashes, read_values, to_json, with_hashes
 from ..core.typed_json import structured
 from ..models.backbone_record import BackboneRecord, upgraded_backbone
 from .features.images.samples import ImageSource
@@ -40,18 +40,23 @@ class FeaturesRecord:
     """What a head was fitted to.
 
     Attributes:
-        path: The folder of the feature set.
-        fingerprint: Its fingerprint.
+        path: The folder of the feature set; ``None`` of a fine-tuned network, whose features nobody stored.
+        fingerprint: Its fingerprint, or what that of such features would be.
         source: What opened the images; ``None`` of imported features.
         dtype: Of the features.
         placement: Where the training features were, in words.
     """
 
-    path: str
+    path: str | None
     fingerprint: str
     source: ImageSource | None
     dtype: str
     placement: str = ""
+
+    @property
+    def of_tuned(self) -> bool:
+        """Whether the backbone learnt too, so that nothing was cached."""
+        return self.path is None
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class RunResults:
     """How good a head is.
 
     Attributes:
-        best_epoch: The epoch that was kept, from 1.
+        best_epoch: The epoch that was kept, from 1; 0 is what a fine-tuning started from.
         seconds: What the fit took, validation included.
         val: The scores of the kept head on validation; ``None`` without that split.
         test: The same on the test split.
@@ -69,6 +74,27 @@ class RunResults:
     seconds: float
     val: SplitScores | None
     test: SplitScores | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuningRecord:
+    """What a fine-tuned network was before its first step, and how much of it learnt.
+
+    Attributes:
+        backbone: Its name, see `headsmith.load_backbone`.
+        backbone_sha256: A hash over its parameters and buffers then.
+        from_scratch: Whether they were random.
+        images: Fingerprint of the images.
+        learning: How many weights learnt, the head's among them.
+        before: The scores of the start on validation; ``None`` where its head was not trained on its backbone.
+    """
+
+    backbone: str
+    backbone_sha256: str
+    from_scratch: bool
+    images: str
+    learning: int
+    before: SplitScores | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +110,7 @@ class RunRecord:
         backbone: What made the features; ``None`` where nobody said it.
         features: What the head was fitted to.
         results: How good it is.
+        finetuning: What the backbone was before, where it learnt too; its weights are then beside the record.
         warnings: What makes it doubtful.
         device: What computed, in words.
         processes: How many did.
@@ -103,6 +130,7 @@ class RunRecord:
     backbone: BackboneRecord | None
     features: FeaturesRecord
     results: RunResults
+    finetuning: FinetuningRecord | None = field(default=None, metadata=OPTIONAL)
     warnings: list[CodedWarning]
     device: str
     processes: int = 1

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -21,6 +22,7 @@ from .fitting import Fitted
 from .fitting.fit_record import FitRecord
 from .scores import EpochScores, SplitScores
 
+Labels = np.ndarray[Any, np.dtype[np.int64]]
 # So many times the loss of equal scores is no noise of the first steps.
 USELESS = 1.1
 # Scores so far from the labels are those of weights that ran away.
@@ -106,15 +108,22 @@ def _at_chance(fitted: Fitted, feature_set: FeatureSet) -> CodedWarning | None:
 
 
 def at_chance(scores: SplitScores, feature_set: FeatureSet, split: str) -> str | None:
+    """`like_guessing` of a head on a split of a feature set."""
+    labels = {name: feature_set.arrays(name)[1].numpy() for name in ("train", split)}
+    return like_guessing(scores, labels["train"], labels[split], split)
+
+
+def like_guessing(scores: SplitScores, training: Labels, judged: Labels, split: str) -> str | None:
     """What is wrong with a top-1 that naming always the most frequent training class would reach.
 
     Args:
-        scores: Of a head.
-        feature_set: Where the rows are from.
-        split: The rows that were judged.
+        scores: Of a classifier.
+        training: ``(N,)`` labels of the training rows.
+        judged: ``(M,)`` labels of the rows that were judged.
+        split: Their split.
     """
-    guess = commonest(feature_set.arrays("train")[1].numpy())
-    level = chance(guess, feature_set.arrays(split)[1].numpy())
+    guess = commonest(training)
+    level = chance(guess, judged)
     if not like_guesses(scores.hits, scores.n, level):
         return None
     what = "the most frequent class" if len(guess) == 1 else f"one of the {len(guess)} most frequent classes"

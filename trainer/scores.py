@@ -32,8 +32,8 @@ class EpochScores:
     """What an epoch reached: a line of ``metrics.jsonl``.
 
     Attributes:
-        epoch: Its number, from 1.
-        loss: The mean loss over the training rows.
+        epoch: Its number, from 1; 0 is what a fine-tuning started from.
+        loss: The mean loss over the training rows; of epoch 0, which trained nothing, that on validation.
         seconds: Since the fit began.
         val: The scores on validation; ``None`` without that split.
     """

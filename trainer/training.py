@@ -1,31 +1,28 @@
 """From a feature set to a run folder."""
 
 import math
-import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from ..core.arguments import typed
 from ..core.distributed import Processes
-from ..core.errors import InputError, keeping
-from ..core.files import check_free, only_writer
+from ..core.errors import InputError
 from .auto_loss import refuse_beside_auto, train_auto
 from .feature_scale import OWN_RATES, column_size, for_size
 from .features.feature_set import FeatureSet
 from .fitting import METRICS, fit_heads
-from .fitting.checkpoint import CHECKPOINT, CheckpointFolder
+from .fitting.checkpoint import CheckpointFolder
 from .initialization import initialized_head
+from .objective_settings import AUTO
 from .presets import load_preset
 from .resolved_settings import resolve
 from .run import Run
-from .run_record import RECORD
-from .run_writer import DivergedError, check_finite, write_run
+from .run_writer import check_finite, write_run
 from .settings_file import GivenSettings, read_from, read_settings
 from .tensorboard import epoch_log
-from .train_config import AUTO, TrainConfig
+from .train_config import TrainConfig
+from .unfinished_run import unfinished, was_cut
 from .unused_settings import refuse_unused
 
 
@@ -84,9 +81,13 @@ def train(
         )
         processes = Processes.joined(chosen.device)
     out = Path(out)
-    if processes.broadcast(f"cut {out}", lambda: _was_cut(out, resolved, feature_set.fingerprint)):
+
+    def is_this(run: Run) -> bool:
+        return (run.config, run.record.features.fingerprint) == (resolved, feature_set.fingerprint)
+
+    if processes.broadcast(f"cut {out}", lambda: was_cut(out, is_this)):
         return Run.load(out)
-    with _unfinished(out, overwrite, processes) as folder, epoch_log(tensorboard) as log:
+    with unfinished(out, "training", overwrite, processes) as folder, epoch_log(tensorboard) as log:
         [fitted] = fit_heads(
             {name: feature_set.arrays(name) for name in feature_set.splits},
             len(feature_set.class_names),
@@ -114,55 +115,3 @@ def _published(preset: str | None, chosen: GivenSettings, features: FeatureSet) 
         rate, decay = for_size(size, settings["learning_rate"], settings["weight_decay"])
         settings |= {"learning_rate": rate, "weight_decay": decay}
     return settings
-
-
-def _partial_of(out: Path) -> Path:
-    return out.resolve().with_name(f"{out.resolve().name}.partial")
-
-
-def _was_cut(out: Path, config: TrainConfig, fingerprint: str) -> bool:
-    """Whether this very run was put in place and then killed; what it left is removed."""
-    folder = _partial_of(out)
-    logs = [place / METRICS for place in (folder, out)]
-    if not all(log.is_file() for log in logs) or logs[0].read_bytes() != logs[1].read_bytes():
-        return False
-    run = Run.load(out)
-    same = (run.config, run.record.features.fingerprint) == (config, fingerprint)
-    if same:
-        with only_writer(out, "training"):
-            shutil.rmtree(folder)
-    return same
-
-
-@contextmanager
-def _unfinished(out: Path, overwrite: bool, processes: Processes) -> Iterator[Path]:
-    """The folder of the unfinished run: kept when there is something in it to go on from."""
-    folder = _partial_of(out)
-    with ExitStack() as stack:
-
-        def begin() -> None:
-            check_free(out, replace=RECORD if overwrite else None)
-            stack.enter_context(only_writer(out, "training"))
-            folder.mkdir(exist_ok=True)
-
-        processes.broadcast(f"train {out}", begin)
-        if processes.rank:
-            yield folder
-            return
-        finished = False
-        try:
-            with keeping(lambda: _kept(folder)):
-                yield folder
-            finished = True
-        except DivergedError:
-            finished = True
-            raise
-        finally:
-            if finished or not (folder / CHECKPOINT).is_file():
-                shutil.rmtree(folder)
-
-
-def _kept(folder: Path) -> str:
-    if not (folder / CHECKPOINT).is_file():
-        return ""
-    return f"{folder} keeps the epochs up to its last checkpoint; the same command goes on from there"

@@ -6,7 +6,6 @@ from ...core.counted import counted
 from ...metrics.proportions import Share
 from ...models.images import MOST_ASPECT
 from ...models.preprocessing import Preprocessing
-from ...trainer.scores import SplitScores
 from ..formats.decoding import WARNING as DECODER_WARNING
 from ..formats.torchscript_format import DEPRECATION
 from ..metadata import Metadata
@@ -76,11 +75,11 @@ def model_card(name: str, manifest: Manifest, metadata: Metadata, proofs: Mappin
 
 def _what(name: str, manifest: Manifest, metadata: Metadata) -> str:
     head = manifest.head
-    classes = f"with {head.num_classes} classes"
+    classes, backbone = f"with {head.num_classes} classes", _backbone(manifest, metadata)
     what = (
-        f"A classification head {classes} that takes features, not images: those of {_backbone(metadata)}; this"
+        f"A classification head {classes} that takes features, not images: those of {backbone}; this"
         if metadata.head_only
-        else f"An image classifier {classes}, RGB images through {_backbone(metadata)}; its"
+        else f"An image classifier {classes}, RGB images through {backbone}; its"
     )
     return (
         f"# {name}\n\n{what} {head.kind} head was trained with the "
@@ -91,8 +90,10 @@ def _what(name: str, manifest: Manifest, metadata: Metadata) -> str:
     )
 
 
-def _backbone(metadata: Metadata) -> str:
+def _backbone(manifest: Manifest, metadata: Metadata) -> str:
     spec = metadata.backbone.spec
+    if manifest.features.of_tuned:
+        return f"a `{spec}` backbone that was fine-tuned"
     return f"a frozen `{spec}` backbone" if spec else "a backbone that was not named (the features were imported)"
 
 
@@ -245,16 +246,18 @@ def _origin(manifest: Manifest, metadata: Metadata) -> str:
     return (
         f"## Origin\n\n{backbone}"
         f"- labels: sha256 `{metadata.labels_sha256}`\n"
-        f"- feature set: `{metadata.feature_set}`{_trained(manifest.results.test)}"
+        f"- feature set: `{metadata.feature_set}`{_trained(manifest)}"
     )
 
 
-def _trained(test: SplitScores | None) -> str:
+def _trained(manifest: Manifest) -> str:
     """What training said of the head; nothing without a test split."""
+    test = manifest.results.test
     if test is None:
         return ""
     top5 = "" if test.top5 is None else f", top-5 {100 * test.top5:.2f} %"
-    return f"\n- the head on the cached test features, when trained: top-1 {100 * test.top1:.2f} %{top5}"
+    what = "network on the test images" if manifest.features.of_tuned else "head on the cached test features"
+    return f"\n- the {what}, when trained: top-1 {100 * test.top1:.2f} %{top5}"
 
 
 def _precision(found: PrecisionRecord) -> str:

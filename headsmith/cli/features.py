@@ -25,7 +25,8 @@ def extract(
     images: Annotated[str, typer.Argument(help="Folder of class folders, or a `datasets` name or path.")],
     out: Out,
     backbone: Annotated[
-        str, typer.Option(help="lite0, timm:NAME, torchvision:NAME, torchvision:NAME/WEIGHTS or onnx:FILE.")
+        str,
+        typer.Option(help="lite0, timm:NAME, torchvision:NAME[/WEIGHTS], onnx:FILE or a fine-tuned run."),
     ] = "lite0",
     checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,

@@ -1,14 +1,15 @@
-"""Heads: train and sweep."""
+"""Training: train, finetune and sweep."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ..trainer.finetuning.settings import FinetuneConfig
 from ..trainer.train_config import TrainConfig
 from .app import app
 from .options import options_of
-from .shared import Json, Out, Overwrite, end_with
+from .shared import ImageColumn, Json, LabelColumn, Out, Overwrite, end_with
 
 
 @app.command()
@@ -39,6 +40,60 @@ def train(
         preset=preset,
         config=config,
         gpu_memory=gpu_memory,
+        tensorboard=tensorboard,
+        overwrite=overwrite,
+        **settings,
+    )
+    show_run(made)
+    end_with(made.worthless)
+
+
+@app.command()
+@options_of(FinetuneConfig, left_out=True, last=("image_column", "label_column", "workers", "tensorboard", "overwrite"))
+def finetune(
+    images: Annotated[str, typer.Argument(help="Folder of class folders, or a `datasets` name or path.")],
+    out: Out,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="lite0, timm:NAME, torchvision:NAME[/WEIGHTS], cifar:resnet18 or a fine-tuned run.",
+            show_default="the start's, or lite0",
+        ),
+    ] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,
+    from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Begin with random weights.")] = False,
+    config: Annotated[Path | None, typer.Option(help="YAML file with settings; flags win over it.")] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="How many images are decoded at once; at most 64, or the machine's cores.", show_default="usable cores"
+        ),
+    ] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's curves.")] = None,
+    overwrite: Overwrite = False,
+    **settings: Any,
+) -> None:
+    """Train a whole network on images, from a head run, a backbone or scratch; status 4 where it only guesses."""
+    from ..core.progress import stage
+
+    with stage("Starting"):
+        from ..show import show_run
+        from ..trainer import finetune as run
+
+    made = run(
+        images,
+        out=out,
+        backbone=backbone,
+        checkpoint=checkpoint,
+        image_size=image_size,
+        from_scratch=from_scratch,
+        image_column=image_column,
+        label_column=label_column,
+        workers=workers,
+        config=config,
         tensorboard=tensorboard,
         overwrite=overwrite,
         **settings,

@@ -7,8 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headsmith.cli import app
-from headsmith.trainer import FeatureSet, train
-from headsmith.trainer import training as training_module
+from headsmith.trainer import FeatureSet, train, unfinished_run
 from headsmith.trainer.features.extraction import shard_work
 from headsmith.trainer.sweep import Sweep, sweep, sweeping
 
@@ -117,7 +116,7 @@ def test_a_sweep_that_was_cut_after_it_was_published_is_there(tiny_run, tmp_path
 def test_a_training_that_was_cut_after_it_was_published_is_there(tiny_run, tmp_path):
     features, options = tiny_run.record.features.path, {"epochs": 2, "device": "cpu"}
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        cut(patch, training_module, "run.partial")
+        cut(patch, unfinished_run, "run.partial")
         train(features, out=tmp_path / "run", **options)
     assert {path.name for path in tmp_path.iterdir()} == {"run", "run.partial"}
     with pytest.raises(ValueError, match="run: exists already"):

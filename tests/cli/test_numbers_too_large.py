@@ -76,6 +76,7 @@ def test_more_than_a_machine_can_do_is_refused(command, flag, tiny_bundle, tiny_
         "verify": [tiny_bundle.path],
         "export": [tiny_run.path],
         "extract": [images],
+        "finetune": [images],
         "benchmark": [images, "--backbones", "lite0"],
     }[command]
     out = [] if command in ("predict", "verify") else ["--out", "out"]

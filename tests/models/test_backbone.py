@@ -224,7 +224,9 @@ def test_a_spec_of_no_library_is_refused_before_one_is_imported(spec, hint, monk
     monkeypatch.setitem(sys.modules, "headsmith.models.backbone_sources", None)
     with pytest.raises(InputError) as excinfo:
         load_backbone(spec)
-    assert str(excinfo.value).endswith(f"expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS] or onnx:FILE{hint}")
+    assert str(excinfo.value).endswith(
+        f"expected lite0, timm:NAME, torchvision:NAME[/WEIGHTS], onnx:FILE, cifar:resnet18 or a fine-tuned run{hint}"
+    )
 
 
 @pytest.mark.parametrize("name", ["test_resnet", "test_vit", "deit_tiny_distilled_patch16_224"])

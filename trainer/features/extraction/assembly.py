@@ -12,20 +12,18 @@ import torch
 
 from ....core.coded_warnings import CodedWarning
 from ....core.environment import versions
-from ....core.errors import InputError
 from ....core.files import write_json
 from ....core.listed import listed
-from ....core.printable import short
 from ....core.records import write_record
 from ....models.backbone_record import BackboneRecord
 from ..copies import find_copies
 from ..feature_writer import FURTHER, split_file
 from ..images.image_set import ImageSet
-from ..images.samples import SPLITS, Unreadable
+from ..images.samples import SPLITS
 from ..images.spellings import spelt_alike
 from ..manifest import MANIFEST, FeatureSetManifest, FeatureStatistics
 from ..split_checksums import pictures_sha256, rows_sha256
-from .redivision import redivide
+from .redivision import check_left, redivide
 from .request import Request
 from .shard_rows import SplitRows
 from .shards import Shard, ShardRecord, ShardRows, read_shard
@@ -53,7 +51,7 @@ def assemble(partial: Path, shards: list[Shard], images: ImageSet, backbone: Bac
     unreadable = [one for record in records for one in record.unreadable]
     images, moved, warnings = redivide(images, tables, [one.id for one in unreadable])
     rows = {split: SplitRows.of(split, tables, moved) for split in SPLITS}
-    _check_left(rows, images, unreadable)
+    check_left({split: one.labels for split, one in rows.items()}, images, unreadable)
     folder = partial / "assembled"
     shutil.rmtree(folder, ignore_errors=True)
     for split, one in rows.items():
@@ -94,21 +92,6 @@ def _with_views(table: pa.Table, shards: list[Shard], split: str) -> pa.Table:
         return table
     numbers = np.arange(len(table), dtype=np.int64) % views[split]
     return table.append_column("view", pa.array(numbers))
-
-
-def _check_left(rows: dict[str, SplitRows], images: ImageSet, unreadable: list[Unreadable]) -> None:
-    """Refuse what the unreadable images leave useless."""
-    names = listed([f"{one.id} ({one.reason})" for one in unreadable], 3)
-    column = images.source.image_column
-    place = "" if column is None else f" in column {short(column)}"
-    remedy = f"is readable{place}: {names}; repair them or add others"
-    lost = sorted({sample.label for sample in images.samples} - set(rows["train"].labels.tolist()))
-    if lost:
-        classes = listed([repr(images.class_names[label]) for label in lost])
-        raise InputError(f"no training image of class {classes} {remedy}")
-    for split, one in rows.items():
-        if not len(one.labels):
-            raise InputError(f"no image of {split} {remedy}")
 
 
 def _write_split(folder: Path, rows: SplitRows, class_names: list[str]) -> None:

@@ -66,7 +66,7 @@ def extract(
     Args:
         images: Folder of class folders, or a `datasets` folder or name; see `open_images`; or what that opened.
         out: Folder of the feature set.
-        backbone: ``lite0``, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]`` or ``onnx:FILE``.
+        backbone: ``lite0``, ``timm:NAME``, ``torchvision:NAME[/WEIGHTS]``, ``onnx:FILE`` or a fine-tuned run.
         checkpoint: Local weights for the backbone.
         image_size: Another crop edge in pixels than the backbone's own.
         preprocessing: Of an ONNX file that does not say it itself: a recipe, or a YAML file with one.

@@ -3,20 +3,23 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ....core.coded_warnings import CodedWarning
+from ....core.errors import InputError
 from ....core.listed import listed
-from ....core.printable import printable
+from ....core.printable import printable, short
 from ..images.carving import HELD_OUT_SHARE, drawn, rank
 from ..images.image_set import FILLED, ImageSet
 from ..images.picture_identity import followers
-from ..images.samples import Sample
+from ..images.samples import Sample, Unreadable
 from ..stratified_split import held_out_counts
 
 Moved = dict[str, str]
+Labels = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def redivide(
@@ -121,3 +124,27 @@ def _warnings(filled: Moved) -> list[CodedWarning]:
         )
         for split, names in by_split.items()
     ]
+
+
+def check_left(labels: Mapping[str, Labels], images: ImageSet, unreadable: Sequence[Unreadable]) -> None:
+    """Refuse what the unreadable images leave useless.
+
+    Args:
+        labels: By split, ``(N,)`` labels of the images that can be read.
+        images: All of them.
+        unreadable: The others.
+
+    Raises:
+        InputError: A split is empty, or a class has no training image.
+    """
+    names = listed([f"{one.id} ({one.reason})" for one in unreadable], 3)
+    column = images.source.image_column
+    place = "" if column is None else f" in column {short(column)}"
+    remedy = f"is readable{place}: {names}; repair them or add others"
+    lost = sorted({sample.label for sample in images.samples} - set(labels["train"].tolist()))
+    if lost:
+        classes = listed([repr(images.class_names[label]) for label in lost])
+        raise InputError(f"no training image of class {classes} {remedy}")
+    for split, one in labels.items():
+        if not len(one):
+            raise InputError(f"no image of {split} {remedy}")
