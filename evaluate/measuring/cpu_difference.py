@@ -5,6 +5,7 @@ import numpy as np
 from ...core.coded_warnings import CodedWarning
 from ...export.held_out import HeldOut
 from ...export.options import FP32
+from ...export.parity.allowed_difference import MOST
 from ...export.runtime import Model
 from ...models.execution_provider import CPU
 from ..options import EvaluationOptions
@@ -12,7 +13,6 @@ from ..zoo import Candidate, open_candidate
 from .published import CpuDifference, compare
 
 COMPARED = 256
-ROUNDING = 1e-3  # of the largest logit: about 2 u = 2**-10, one layer in TF32
 
 
 def beside_cpu(
@@ -42,6 +42,6 @@ def beside_cpu(
 
 def moved(found: CpuDifference | None, model: Model) -> list[CodedWarning]:
     """What to say of a float32 file whose logits a provider moves by more than one layer's rounding in TF32 does."""
-    if found is None or model.metadata.precision != FP32 or not (found.share > ROUNDING or found.not_finite):
+    if found is None or model.metadata.precision != FP32 or not (found.share > MOST or found.not_finite):
         return []
     return [CodedWarning("other-than-cpu", f"under {model.provider} {found}; its options may ask for more precision")]
