@@ -231,9 +231,10 @@ class Metadata:
         Raises:
             InputError: The file carries no recipe, or one that contradicts its own hashes.
         """
-        if "headsmith_version" not in values:
+        if not values.get("headsmith_version"):  # TorchScript names every key that is asked for
             raise InputError(
-                f"{where}: no headsmith metadata (labels, preprocessing); a recipe is never guessed, export it again"
+                f"{where}: no headsmith metadata (labels, preprocessing) found, expected a file of `headsmith export`; "
+                "a recipe is never guessed"
             )
         try:
             recipe, said = parse_json(values["preprocessing"]), values.get("label_descriptions")

@@ -76,7 +76,15 @@ class Model(ABC):
             inputs: Pixels uint8 ``(N, H, W, 3)``, RGB as `Metadata.prepare` gives them, whatever layout the file
                 takes; N = 1 for a file that decodes images itself. For a head alone features ``(N, D)``, float.
         """
-        return self.answer(self.feed(inputs))
+        return self.checked(self.answer(self.feed(inputs)))
+
+    def checked(self, outputs: Outputs) -> Outputs:
+        """The same outputs; an InputError unless each input has one logit for every label."""
+        logits, labels = outputs.logits.shape, len(self.metadata.labels)
+        if logits[1:] != (labels,):
+            shape = f"logits of shape {logits} found"
+            raise InputError(f"{self.path}: {shape}, expected (N, {labels}), one for every label; export it again")
+        return outputs
 
     @abstractmethod
     def answer(self, fed: Array) -> Outputs:

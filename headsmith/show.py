@@ -3,11 +3,11 @@
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from .core.counted import counted
 from .core.printable import json_printable, printable, short
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .trainer import FeatureSet, Run
     from .trainer.features.images.samples import Unreadable
 
-LISTED = 10
+LISTED, KEPT = 10, 3
 
 console = Terminal(soft_wrap=True, highlight=False, quiet=not first_process())
 
@@ -35,6 +35,37 @@ def show_json(value: Any) -> None:
     """Print a value as JSON, and nothing else."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     console.print(json_printable(text), markup=False)
+
+
+def show_columns(
+    columns: Mapping[str, Sequence[str]], dropped_first: Sequence[str], elsewhere: str, title: str | None = None
+) -> None:
+    """Print a table with the columns that the terminal has room for, and say which it has none for.
+
+    Args:
+        columns: Cells by heading; the first three columns are always kept.
+        dropped_first: Headings that are dropped before others, in this order.
+        elsewhere: What has all of them.
+        title: Above the table.
+    """
+    shown, dropped = dict(columns), []
+    wide = console.options.update(max_width=10_000)
+    while console.measure(table := _drawn(shown, title), options=wide).maximum > console.width and len(shown) > KEPT:
+        least = next((heading for heading in dropped_first if heading in shown), list(shown)[-1])
+        del shown[least]
+        dropped.append(least)
+    console.print(table, soft_wrap=False)
+    if dropped:
+        console.print(f"no room here for {', '.join(dropped)}; {elsewhere} has them")
+
+
+def _drawn(columns: Mapping[str, Sequence[str]], title: str | None) -> Table:
+    first, *others = columns
+    headings = [Column(name, justify="right", no_wrap=True) for name in others]
+    table = Table(Column(first, overflow="fold"), *headings, title=title)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
+    return table
 
 
 def show_feature_set(features: "FeatureSet") -> None:

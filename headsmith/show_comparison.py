@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
+from rich.table import Table
 
 from .core.counted import counted
 from .core.terminal import escape
-from .show import LISTED, console, show_json
+from .show import LISTED, console, show_columns, show_json
 
 if TYPE_CHECKING:
     from .evaluate.comparison import ChangedAnswer, Comparison, Part, TopK
     from .evaluate.statistics import PairedDifference
 
 ALPHA, LARGEST = 0.05, 5
+DROPPED = ("bootstrap", "only A", "only B", "n")
 
 
 def show_comparison(comparison: "Comparison", as_json: bool) -> None:
@@ -25,35 +26,42 @@ def show_comparison(comparison: "Comparison", as_json: bool) -> None:
         return
     console.print(f"[bold]A[/]  {escape(comparison.first)}\n[bold]B[/]  {escape(comparison.second)}")
     console.print(f"on {counted(comparison.n, 'input')} of {escape(comparison.data)}; top-k in %, A - B in points")
-    console.print(_overall(comparison.top), soft_wrap=False)
+    show_columns(_overall(comparison.top), DROPPED, "--json")
     for top in comparison.top:
         console.print(f"top-{top.k}: {_verdict(top.paired)}")
     if comparison.groups:
-        console.print(_parts("By group", comparison.groups), soft_wrap=False)
+        show_columns(_parts(comparison.groups), DROPPED, "--json", "By group")
     if comparison.classes:
         differ = [part for part in comparison.classes if part.paired.difference]
         console.print(_leads(differ, len(comparison.classes)))
         if differ:
-            console.print(_parts("Largest differences by class", differ[:LARGEST]), soft_wrap=False)
+            show_columns(_parts(differ[:LARGEST]), DROPPED, "--json", "Largest differences by class")
     _show_flips(comparison.flips)
 
 
-def _overall(rows: "Sequence[TopK]") -> Table:
-    table = Table(*_right("k", "A", "B", "A - B (95 %)", "bootstrap", "only A", "only B", "p"))
-    for top in rows:
-        low, high = top.bootstrap
-        accuracies = (f"{100 * top.first:.1f}", f"{100 * top.second:.1f}")
-        difference, only_a, only_b = _paired(top.paired)
-        bootstrap = f"{_points(low)} to {_points(high)}"
-        table.add_row(str(top.k), *accuracies, difference, bootstrap, only_a, only_b, _p(top.paired.p))
-    return table
+def _overall(rows: "Sequence[TopK]") -> dict[str, list[str]]:
+    bounds = [top.bootstrap for top in rows]
+    return {
+        "k": [str(top.k) for top in rows],
+        "A": [f"{100 * top.first:.1f}" for top in rows],
+        "B": [f"{100 * top.second:.1f}" for top in rows],
+        "A - B (95 %)": [_difference(top.paired) for top in rows],
+        "bootstrap": [f"{_points(low)} to {_points(high)}" for low, high in bounds],
+        "only A": [f"{top.paired.only_first:,}" for top in rows],
+        "only B": [f"{top.paired.only_second:,}" for top in rows],
+        "p": [_p(top.paired.p) for top in rows],
+    }
 
 
-def _parts(title: str, parts: "Sequence[Part]") -> Table:
-    table = Table("", *_right("n", "A - B (95 %)", "only A", "only B", "p (Holm)"), title=title)
-    for part in parts:
-        table.add_row(_class(part.name), f"{part.paired.n:,}", *_paired(part.paired), _p(part.p))
-    return table
+def _parts(parts: "Sequence[Part]") -> dict[str, list[str]]:
+    return {
+        "": [_class(part.name) for part in parts],
+        "A - B (95 %)": [_difference(part.paired) for part in parts],
+        "p (Holm)": [_p(part.p) for part in parts],
+        "n": [f"{part.paired.n:,}" for part in parts],
+        "only A": [f"{part.paired.only_first:,}" for part in parts],
+        "only B": [f"{part.paired.only_second:,}" for part in parts],
+    }
 
 
 def _verdict(pair: "PairedDifference") -> str:
@@ -90,13 +98,8 @@ def _show_flips(flips: "Sequence[ChangedAnswer]") -> None:
         console.print(f"  ... and {len(flips) - LISTED:,} more; --out FILE.csv writes all of them")
 
 
-def _right(*headings: str) -> list[Column]:
-    return [Column(heading, justify="right", no_wrap=True) for heading in headings]
-
-
-def _paired(pair: "PairedDifference") -> tuple[str, str, str]:
-    difference = f"{_points(pair.difference)} ({_points(pair.low)} to {_points(pair.high)})"
-    return difference, f"{pair.only_first:,}", f"{pair.only_second:,}"
+def _difference(pair: "PairedDifference") -> str:
+    return f"{_points(pair.difference)} ({_points(pair.low)} to {_points(pair.high)})"
 
 
 def _answer(answer: str | None, probability: float | None, right: bool) -> str:

@@ -2,20 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
-
 from .core.coded_warnings import CodedWarning
 from .core.counted import counted
 from .core.printable import printable
 from .core.terminal import escape
 from .keywords_as_flags import with_flags
-from .show import LISTED, console, list_unreadable, show_json, show_warnings
+from .show import LISTED, console, list_unreadable, show_columns, show_json, show_warnings
 
 if TYPE_CHECKING:
     from .evaluate import EvalResult, Results
     from .metrics.proportions import Share
 
-KEPT, DROPPED = 3, ("ECE", "NLL", "MB", "images/s", "rows/s", "ms")
+DROPPED = ("ECE", "NLL", "MB", "images/s", "rows/s", "ms")
 
 
 def show_results(results: "Results", as_json: bool) -> None:
@@ -25,10 +23,7 @@ def show_results(results: "Results", as_json: bool) -> None:
 
         show_json({name: to_json(getattr(results, name)) for name in ("data", "models", "failed")})
         return
-    table, dropped = _table(results)
-    console.print(table, soft_wrap=False)
-    if dropped:
-        console.print(f"no room here for {', '.join(dropped)}; results.csv has them")
+    show_columns(_columns(results), DROPPED, "results.csv")
     first = results[0]
     kind, providers = _kind(first), ", ".join(dict.fromkeys(result.setup.provider for result in results))
     console.print(
@@ -59,26 +54,6 @@ def _show_notes(results: "Results") -> None:
     for note, models in about.items():
         named = "" if 1 < len(models) == len(results) else f"{escape(', '.join(models))}: "
         console.print(f"note: {named}{escape(with_flags(note))}")
-
-
-def _table(results: "Results") -> tuple[Table, list[str]]:
-    """The table with the columns that the terminal has room for, and the headings of the others."""
-    columns, dropped = _columns(results), []
-    wide = console.options.update(max_width=10_000)
-    while console.measure(table := _drawn(columns), options=wide).maximum > console.width and len(columns) > KEPT:
-        least = next((heading for heading in DROPPED if heading in columns), list(columns)[-1])
-        del columns[least]
-        dropped.append(least)
-    return table, dropped
-
-
-def _drawn(columns: dict[str, list[str]]) -> Table:
-    first, *others = columns
-    headings = [Column(name, justify="right", no_wrap=True) for name in others]
-    table = Table(Column(first, overflow="fold"), *headings)
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*cells)
-    return table
 
 
 def _columns(results: "Results") -> dict[str, list[str]]:

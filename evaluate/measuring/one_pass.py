@@ -165,4 +165,5 @@ def _timed(model: Model, inputs: Array) -> tuple[Outputs, float]:
     fed = model.feed(inputs)
     start = time.perf_counter()
     outputs = model.answer(fed)
-    return outputs, time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    return model.checked(outputs), seconds

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -58,6 +59,37 @@ def test_a_file_without_recipe_is_refused_not_guessed(copy):
     onnx.save(model, path)
     with pytest.raises(InputError, match="no headsmith metadata .* a recipe is never guessed"):
         open_model(path)
+
+
+class Wide(torch.nn.Module):
+    """Five logits a row, whatever the labels."""
+
+    def forward(self, x):
+        logits = x.float().mean((1, 2, 3))[:, None] * torch.arange(5.0)
+        scores, indices = logits.topk(2)
+        return logits, scores, indices
+
+
+def saved(path, metadata):
+    module = torch.jit.freeze(torch.jit.trace(Wide().eval(), torch.zeros(1, 8, 8, 3, dtype=torch.uint8)))
+    torch.jit.save(module, path, _extra_files=metadata)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # TorchScript is deprecated, and still written by others
+def test_torchscript_of_others_is_told_as_such(tmp_path):
+    with pytest.raises(InputError, match="no headsmith metadata .* found, expected a file of `headsmith export`"):
+        open_model(saved(tmp_path / "model.ts", {}))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # TorchScript is deprecated, and still written by others
+def test_more_logits_than_labels(tiny_bundle, tmp_path):
+    metadata = open_model(tiny_bundle.path / "model.onnx").metadata
+    model = open_model(saved(tmp_path / "model.ts", metadata.to_strings()))
+    labels = len(metadata.labels)
+    assert labels != 5
+    with pytest.raises(InputError, match=rf"logits of shape \(3, 5\) found, expected \(N, {labels}\)"):
+        model.run(np.zeros((3, 8, 8, 3), np.uint8))
 
 
 @pytest.mark.parametrize(
