@@ -14,9 +14,11 @@ from ...models.backbones.libraries import ONNX
 from ...models.backbones.tuned import Network
 from ...models.class_names import match_classes
 from ...models.heads import Head
+from ..features.extraction.request import Request
+from ..features.images.image_set import ImageSet
 from ..initialization import BACKBONE, BACKBONE_IN_ORDER, STARTS, initialized_head
 from ..run import Run
-from ..run_record import InitializationRecord
+from ..run_record import FeaturesRecord, InitializationRecord
 from ..train_config import TrainConfig
 
 LITE0, LITE0_IN_TIMM = "lite0", "timm:tf_efficientnet_lite0"
@@ -49,6 +51,7 @@ class Start:
         record: Where the head comes from.
         network: How the backbone is built again.
         from_scratch: Whether the backbone's weights are random.
+        trained_on: What the head was trained on; ``None`` of one that no run made.
     """
 
     backbone: Backbone
@@ -56,6 +59,14 @@ class Start:
     record: InitializationRecord
     network: Network
     from_scratch: bool
+    trained_on: FeaturesRecord | None
+
+    def knew(self, images: ImageSet) -> bool:
+        """Whether what is held out of these images was held out of the training of the head too, or it had none."""
+        if self.trained_on is None:
+            return True
+        asked = Request.of_images(self.backbone.record(), images.fingerprint, images.split_rule, self.trained_on.dtype)
+        return asked.gave(self.trained_on.fingerprint)
 
     @property
     def is_run(self) -> bool:
@@ -88,7 +99,9 @@ def find_start(start: str, choice: NetworkChoice, class_names: Sequence[str], se
         )
     request = backbone.request
     spec = LITE0_IN_TIMM if request.spec == LITE0 else request.spec
-    return Start(backbone, head.requires_grad_(), record, Network(spec, request.image_size), choice.from_scratch)
+    network = Network(spec, request.image_size)
+    trained_on = None if run is None else run.record.features
+    return Start(backbone, head.requires_grad_(), record, network, choice.from_scratch, trained_on)
 
 
 def _run(start: str) -> Run:

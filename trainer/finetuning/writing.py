@@ -105,7 +105,7 @@ def _record(
             learning=tuned.learning,
             before=begun.val if begun.epoch == 0 else None,
         ),
-        warnings=_warnings(tuned, pictures),
+        warnings=[*_origin(start, opened), *_warnings(tuned, pictures)],
         device=describe_device(torch.device(config.device)),
         seed=config.seed,
         versions=versions(),
@@ -113,6 +113,16 @@ def _record(
         head_sha256=sha256_file(folder / HEAD),
         config_sha256=sha256_file(folder / CONFIG),
     )
+
+
+def _origin(start: Start, opened: ImageSet) -> list[CodedWarning]:
+    if start.knew(opened):
+        return []
+    message = (
+        f"the head of {start.record.source} was trained on other images, or on these divided in another way: held-out "
+        "images may have been among them, and accuracies too high; train it on features of these images"
+    )
+    return [CodedWarning("other-images", message)]
 
 
 def _warnings(tuned: Tuned, pictures: DividedPictures) -> list[CodedWarning]:

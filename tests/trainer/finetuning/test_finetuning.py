@@ -14,6 +14,7 @@ from headsmith.cli import app
 from headsmith.core.errors import DamagedFileError, InputError
 from headsmith.models.backbone import load_backbone
 from headsmith.trainer import Run, extract, finetune, train
+from headsmith.trainer.finetuning.fit import Fit
 from headsmith.trainer.finetuning.network import Network
 from headsmith.trainer.finetuning.steps import Steps
 from headsmith.trainer.run_writer import DivergedError
@@ -36,6 +37,13 @@ def test_epoch_0_is_the_head_run(tuned_run, tiny_run):
     assert first["val"]["loss"] == pytest.approx(recorded.loss, rel=1e-3)  # of features in half precision
     assert tuned_run.record.finetuning.before.top1 == recorded.top1
     assert tuned_run.record.finetuning.backbone_sha256 == tiny_run.record.backbone.weights_sha256
+
+
+def test_a_head_that_was_trained_on_other_images_is_warned_of(tuned_run, tiny_run, image_folder, tmp_path):
+    assert tuned_run.record.warnings == []
+    others = image_folder(dict.fromkeys(tiny_run.class_names, 6))
+    run = finetune(others, out=tmp_path / "run", start=str(tuned_run.path), unfreeze="none", epochs=1, device="cpu")
+    assert [one.code for one in run.record.warnings] == ["other-images"]
 
 
 def test_a_run_that_moved_is_still_a_whole_one(tuned_run, tmp_path):
@@ -101,6 +109,22 @@ def test_after_an_interruption_the_bits_are_those_of_an_unbroken_run(tune, tmp_p
     assert weights_of(found) == weights_of(unbroken)
     assert [one["val"] for one in epochs_of(found)] == [one["val"] for one in epochs_of(unbroken)]
     assert not kept.exists()
+
+
+def test_images_that_memory_does_not_hold_give_the_same_bits(tune, monkeypatch):
+    settings = {"epochs": 2, "batch_size": 40, "unfreeze": "last:1"}
+    kept = tune("kept", **settings)
+    monkeypatch.setattr("headsmith.trainer.finetuning.pictures.free_memory", lambda: 0)
+    decoded = tune("decoded", workers=2, **settings)
+    assert weights_of(decoded) == weights_of(kept)
+    placements = [run.record.features.placement for run in (kept, decoded)]
+    assert placements == ["images in memory", "images decoded in every epoch"]
+
+
+def test_the_settings_of_a_run_are_a_file_of_settings(tuned_run, photos, tmp_path):
+    again = finetune(photos, out=tmp_path / "again", config=tuned_run.path / "config.yaml")
+    assert again.config == tuned_run.config
+    assert weights_of(again) == weights_of(tuned_run)
 
 
 @pytest.mark.parametrize("loss", ["lapsum", "bitonic", "sinkhorn", "smooth_topk", "average_topk"])
@@ -233,3 +257,14 @@ def test_the_command_takes_every_setting(tiny_run, photos, tmp_path):
     run = Run.load(tmp_path / "run")
     assert (run.config.unfreeze, run.config.amp, run.config.epochs) == ("last:1", False, 1)
     assert found.stdout.split()[0].endswith("run")
+
+
+def test_the_command_says_what_an_interruption_leaves(tiny_run, photos, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Fit, "tuned", interrupt)
+    arguments = ["finetune", photos, "--start", str(tiny_run.path), "--epochs", "2", "--device", "cpu"]
+    found = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")])
+    assert found.exit_code == 130
+    assert f"interrupted: {tmp_path / 'run.partial'} keeps the epochs up to its last checkpoint" in found.stderr
