@@ -80,8 +80,7 @@ class Fit:
         self.start, self.config, self.pictures, self.on_epoch = start, config, pictures, on_epoch
         self.weights = selection_weights(config, num_classes)
         self.network = Network(start.backbone, start.head, config).to(device)
-        if device.type == "cuda":
-            self.network.to(memory_format=torch.channels_last)
+        self.network.to(memory_format=torch.channels_last)
         self.normalize = Normalize(start.backbone.preprocessing).to(device)
         counts = torch.bincount(pictures[TRAIN].labels, minlength=num_classes)
         self.loss = criterion(config, class_counts=counts)

@@ -100,8 +100,6 @@ class Steps:
         targets = labels.to(device, non_blocking=True)
         if self._mix is not None:
             inputs, targets = self._mix(inputs, targets)
-        if device.type == "cuda":
-            inputs = inputs.contiguous(memory_format=torch.channels_last)
         loss: Tensor = self.loss(self.network(inputs), targets).mean()
         loss.backward()
         return loss.detach().double()
