@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from ..core.errors import InputError
 from .loss_defaults import METHOD_DEFAULTS, METHODS, options_read
+from .objective_settings import ObjectiveSettings
 from .settings_file import GivenSettings
 from .train_config import LOSS_SETTINGS, TrainConfig
 
@@ -24,23 +25,24 @@ def without_unused(config: TrainConfig) -> TrainConfig:
     return dataclasses.replace(config, **{name: _DEFAULTS[name] for name in unused(config)})
 
 
-def unused_settings(config: TrainConfig, asked: Iterable[str]) -> list[str]:
+def unused_settings(config: ObjectiveSettings, asked: Iterable[str]) -> list[str]:
     """What is asked for and not read, a sentence each; a default is no wish, and the loss itself judges its ``p_k``.
 
     Args:
         config: The settings.
         asked: The names of those that somebody chose.
     """
-    reasons = unused(config)
+    reasons = unused(config) if isinstance(config, TrainConfig) else _unused_by_loss(config)
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
     return [
         f"{name}: {getattr(config, name)} found, but {reasons[name]}; leave it out"
-        for name in _DEFAULTS
-        if name in reasons and name in set(asked) - {"p_k"} and getattr(config, name) != _DEFAULTS[name]
+        for name, default in defaults.items()
+        if name in reasons and name in set(asked) - {"p_k"} and getattr(config, name) != default
     ]
 
 
-def refuse_unused(config: TrainConfig, *given: Iterable[str]) -> None:
-    """Refuse settings that somebody chose and that change nothing.
+def refuse_unused(config: ObjectiveSettings, *given: Iterable[str]) -> None:
+    """Refuse settings that somebody chose and that change nothing; of a whole network those of the loss are judged.
 
     Args:
         config: The settings.
@@ -50,13 +52,14 @@ def refuse_unused(config: TrainConfig, *given: Iterable[str]) -> None:
     Raises:
         InputError: One of them is not read.
     """
-    complete = _DEFAULTS.keys() - set(LOSS_SETTINGS)  # of older runs too, which knew fewer settings of losses
+    # Files of older runs knew fewer settings of losses.
+    complete = {field.name for field in dataclasses.fields(config)} - set(LOSS_SETTINGS)
     chosen = [names for names in map(set, given) if not names >= complete]
     for message in unused_settings(config, set().union(*chosen)):
         raise InputError(message, keyword=message.partition(":")[0])
 
 
-def _unused_by_loss(config: TrainConfig) -> dict[str, str]:
+def _unused_by_loss(config: ObjectiveSettings) -> dict[str, str]:
     read = options_read(config.loss)
     if not read:
         return dict.fromkeys(_FORMULA, f"--loss {config.loss}, plain cross-entropy, does not read it")

@@ -16,6 +16,7 @@ from ..run import Run
 from ..settings_file import read_from, read_settings
 from ..tensorboard import epoch_log
 from ..unfinished_run import unfinished, was_cut
+from ..unused_settings import refuse_unused
 from .augmentation import training_recipe
 from .fit import Fit
 from .pictures import TRAIN, DividedPictures, read_pictures
@@ -79,6 +80,7 @@ def finetune(
     read = {} if config is None else read_settings(config, FinetuneConfig)
     with read_from(config, read.keys() - settings.keys()):
         chosen = FinetuneConfig(**(read | settings))
+        refuse_unused(chosen, read, settings)
     check_at_once("--batch-size", chosen.batch_size)
     processes = Processes.launched(chosen.device)
     if processes.count > 1:

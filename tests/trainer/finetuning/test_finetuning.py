@@ -193,6 +193,7 @@ BAD = {
         "nobody published weights of it",
     ),
     "warmup": ({"warmup": 3.0, "epochs": 2}, "warmup: 3.0 epochs found, expected at most `epochs` .2."),
+    "unused": ({"m": 8}, "m: 8 found, but `loss` softmax, plain cross-entropy, does not read it; leave it out"),
     "setting": ({"dropuot": 0.1}, "dropuot: no keyword of finetune"),
 }
 
