@@ -34,7 +34,7 @@ def show_benchmark(found: "Benchmark", as_json: bool) -> None:
     console.print(_drawn(columns), soft_wrap=False)
     for row in found.rows:
         if row.top1 is None:
-            console.print(f"[red]{row.state}:[/] {escape(f'{row.name}: {with_flags(row.reason)}')}")
+            console.print(f"[red]{row.state}:[/] {escape(f'{row.name}: {with_flags(row.why_none)}')}")
     show_warnings(found.record.warnings)
     folder = shlex.quote(printable(str(found.path)))
     console.print(f"table: {escape(str(found.path / MARKDOWN))}; page: headsmith report {escape(folder)}")
@@ -44,7 +44,7 @@ def show_benchmark(found: "Benchmark", as_json: bool) -> None:
 def _columns(rows: "list[BenchmarkRow]") -> dict[str, list[str]]:
     columns = {
         "model": [escape(row.name) for row in rows],
-        "": ["=" if row.tied and row.kind != "baseline" else "" for row in rows],
+        "": ["=" if row.marked else "" for row in rows],
         "top-1 %": [_share(row) for row in rows],
         "val %": ["" if row.val_top1 is None else f"{100 * row.val_top1.value:.1f}" for row in rows],
         "ms": ["" if row.latency is None else str(row.latency) for row in rows],

@@ -60,7 +60,7 @@ class BenchmarkRow:
         moved: See `ProviderFigures`, for the first provider.
         memory_mb: What the process grew by; ``None`` where that cannot be told.
         file_mb: Size of the file.
-        within: Whether it meets all bounds; ``None`` where it is no candidate.
+        within: Whether it meets all bounds; ``None`` where it was not measured or needs no training.
         tied: Whether the test images cannot tell it from the winner; ``None`` where it was not compared.
         p: McNemar's exact test against the winner, by Holm over all comparisons with it.
         difference: Its top-1 minus the winner's, -1 to 1.
@@ -104,6 +104,16 @@ class BenchmarkRow:
     providers: dict[str, ProviderFigures] = field(default_factory=dict)
     warnings: list[CodedWarning] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def marked(self) -> bool | None:
+        """Whether tables mark it as tied: the winner or one like it, but nothing that needs no training."""
+        return None if self.tied is None else self.tied and self.kind != BASELINE
+
+    @property
+    def why_none(self) -> str:
+        """Why it has no figures, with what it promises where that was asked."""
+        return self.reason if self.promise is None else f"promise {self.promise:.3g}: {self.reason}"
 
 
 @dataclass(frozen=True, kw_only=True)

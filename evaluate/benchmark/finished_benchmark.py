@@ -11,6 +11,7 @@ from ...core.records import HASHES, check_hashes, read_values, to_json, with_has
 from ...core.typed_json import structured
 from .benchmark_record import FORMAT, FORMAT_VERSION, RECORD, BenchmarkRecord, BenchmarkRow
 from .leaderboard import cells, columns
+from .verdict import headline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,13 @@ class Benchmark:
     def winner(self) -> BenchmarkRow | None:
         """The row to deploy."""
         return next((row for row in self.rows if row.name == self.record.winner), None)
+
+    @property
+    def headline(self) -> str:
+        """What to deploy, or that nothing meets the bounds, in a few words."""
+        if self.winner is None:
+            return "Nothing could be measured"
+        return headline(self.winner, self.rows, self.record.bounds)
 
     @property
     def failed(self) -> list[BenchmarkRow]:

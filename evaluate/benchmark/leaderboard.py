@@ -10,7 +10,7 @@ from ...core.printable import printable
 from ...core.spreadsheet_cells import cell
 from ...metrics.proportions import Share
 from ..results.table import TIMM
-from .benchmark_record import BASELINE, BenchmarkRecord, BenchmarkRow, ProviderFigures
+from .benchmark_record import BenchmarkRecord, BenchmarkRow, ProviderFigures
 
 CSV, MARKDOWN = "leaderboard.csv", "leaderboard.md"
 COLUMNS = (
@@ -41,6 +41,7 @@ def cells(row: BenchmarkRow) -> dict[str, Any]:
         "top1_low": None if top1 is None else round(100 * top1.low, 4),
         "top1_high": None if top1 is None else round(100 * top1.high, 4),
         "n": None if top1 is None else top1.n,
+        "tied": row.marked,
         "p_holm": None if row.p is None else float(f"{row.p:.6g}"),
         "difference": None if row.difference is None else round(100 * row.difference, 4),
         "warnings": "; ".join(map(str, row.warnings)),
@@ -105,7 +106,7 @@ def _markdown(record: BenchmarkRecord) -> str:
     without = [row for row in record.rows if row.top1 is None]
     if without:
         lines += ["", "| without figures | | why |", "| --- | --- | --- |"]
-        lines += [_line([row.name, row.state, _promise(row) + row.reason]) for row in without]
+        lines += [_line([row.name, row.state, row.why_none]) for row in without]
     lines += [f"\nwarning ({one.code}): {one.message}" for one in record.warnings]
     return printable("\n".join(lines), keep="\n") + "\n"
 
@@ -116,7 +117,7 @@ def _shown(row: BenchmarkRow, further: Sequence[str]) -> list[str]:
     others = [row.providers.get(provider) for provider in further]
     return [
         row.name,
-        "=" if row.tied and row.kind != BASELINE else "",
+        "=" if row.marked else "",
         low_high,
         _percent(row.top5),
         _percent(row.val_top1),
@@ -134,10 +135,6 @@ def _elsewhere(found: ProviderFigures | None) -> tuple[str, str]:
     if found is None or found.error:
         return ("" if found is None else found.error), ""
     return str(found.latency or ""), "" if found.moved is None else f"{found.moved:.2g}"
-
-
-def _promise(row: BenchmarkRow) -> str:
-    return "" if row.promise is None else f"promise {row.promise:.3g}: "
 
 
 def _line(parts: Sequence[str]) -> str:

@@ -16,12 +16,13 @@ from ...trainer.sweep.result import BEST
 from ..comparison import compare
 from ..zoo.manifest import ZooRow
 from .baselines import Baseline, baselines
-from .benchmark_record import ALSO, BASELINE, HEAD, BenchmarkRow
-from .decision import Comparison, choose, compared, doubts, excess, sentence
+from .benchmark_record import ALSO, BASELINE, BenchmarkRow
+from .decision import Comparison, choose, compared, excess
 from .measure_files import RESULTS, Measured
 from .options import ALL, BenchmarkOptions
 from .stages import BUNDLES, FEATURES, SWEEPS, exported
 from .trained_rows import FAILED, TrainedRow
+from .verdict import doubts, sentence
 
 FLIPS = "flips"
 Array = np.ndarray[Any, Any]
@@ -127,7 +128,7 @@ def _figured(row: BenchmarkRow, measured: Measured, bounds: dict[str, float]) ->
         warnings=result.warnings,
         notes=list(dict.fromkeys([*row.notes, *result.notes])),
     )
-    return replace(found, within=excess(found, bounds) <= 1 if row.kind == HEAD else None)
+    return replace(found, within=excess(found, bounds) <= 1)
 
 
 def _untrained(one: Baseline) -> BenchmarkRow:

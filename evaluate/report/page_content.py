@@ -66,7 +66,7 @@ def content(results: Results, benchmark: Benchmark | None = None) -> dict[str, A
     }
     ends = [end for share in accuracies.values() for end in (share.low, share.high)]
     return {
-        "title": _title(rows) if said is None or said.winner is None else f"Deploy {said.winner}",
+        "title": _title(rows) if benchmark is None or benchmark.winner is None else benchmark.headline,
         "lede": _lede(rows, kind) if said is None else f"{said.sentence[:1].upper()}{said.sentence[1:]}.",
         "benchmark": said,
         "providers": [] if said is None else list(dict.fromkeys(name for row in said.rows for name in row.providers)),

@@ -8,9 +8,10 @@ from statsmodels.stats.multitest import multipletests
 from headsmith.core.errors import InputError
 from headsmith.evaluate.benchmark.benchmark_record import BenchmarkRow
 from headsmith.evaluate.benchmark.budget import Promise, in_order
-from headsmith.evaluate.benchmark.decision import choose, compared, doubts, excess, sentence
+from headsmith.evaluate.benchmark.decision import choose, compared, excess
 from headsmith.evaluate.benchmark.options import BenchmarkOptions
 from headsmith.evaluate.benchmark.plan import Entry, Unit
+from headsmith.evaluate.benchmark.verdict import doubts, headline, sentence
 from headsmith.evaluate.measuring.speed_figures import Latency
 from headsmith.metrics.proportions import wilson
 
@@ -59,8 +60,9 @@ def test_where_nothing_meets_a_bound_the_nearest_is_named():
     rows = [BenchmarkRow(**(vars(one) | {"within": excess(one, bounds) <= 1})) for one in ROWS]
     winner = choose(rows, bounds)
     assert sentence(winner, rows, bounds).startswith(
-        "none of 3 is within --latency 4 ms, and fast is the nearest with 5 ms: it is right for 90.0 % (82.6 to 94.5)"
+        "none of 3 is within --latency 4 ms; nearest: fast, with 5 ms: right for 90.0 % (82.6 to 94.5)"
     )
+    assert headline(winner, rows, bounds) == "None of 3 is within --latency 4 ms; nearest: fast"
     assert [one.code for one in doubts(winner, rows, bounds)] == ["no-bound-met"]
 
 

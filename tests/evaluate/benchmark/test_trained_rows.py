@@ -97,7 +97,7 @@ def test_the_table_has_timms_columns_first_and_reads_back(five):
     assert [row["model"] for row in rows] == [row.name for row in five.rows] == list(frame["model"])
     assert again.record == five.record
     text = (five.path / "leaderboard.md").read_text(encoding="utf-8")
-    assert f"Deploy {five.winner.name}, the best of 5 on validation" in text
+    assert f"Deploy {five.winner.name}, best of 5 but level with 4 others on validation" in text
     assert all(f"| {row.name} |" in text for row in five.rows)
 
 
