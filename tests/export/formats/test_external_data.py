@@ -25,7 +25,7 @@ def test_external_data(tmp_path, monkeypatch):
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert sizes["model.onnx.data"] >= 4 * 2048 * 1000
     assert sizes["model.onnx"] < 100_000
-    model = FORMATS["onnx"].open(tmp_path / "model.onnx", "cpu", 1)
+    model = FORMATS["onnx"].open(tmp_path / "model.onnx", CPU, 1)
     features = np.random.default_rng(0).normal(size=(3, 2048)).astype(np.float32)
     with torch.inference_mode():
         expected = head(torch.from_numpy(features)).numpy()
@@ -58,7 +58,7 @@ def test_external_data_belong_to_the_bundle(external):
 def test_external_data_that_are_missing(external):
     (external / "model.onnx.data").unlink()
     with pytest.raises(InputError, match=r"model\.onnx\.data: missing, but model\.onnx has weights in it") as caught:
-        FORMATS["onnx"].open(external / "model.onnx", "cpu", 1)
+        FORMATS["onnx"].open(external / "model.onnx", CPU, 1)
     assert "\n" not in str(caught.value)
 
 
@@ -73,4 +73,4 @@ def test_external_data_elsewhere_are_refused(external, tmp_path, location):
                 entry.value = str(target) if location == "absolute" else location
     path.write_bytes(model.SerializeToString())
     with pytest.raises(InputError, match=r"model\.onnx: weights '.*': lie in .*outside of the file's folder"):
-        FORMATS["onnx"].open(path, "cpu", 1)
+        FORMATS["onnx"].open(path, CPU, 1)
