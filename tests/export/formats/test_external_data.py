@@ -13,6 +13,7 @@ from headsmith.export.formats.onnx_format import write_onnx
 from headsmith.export.formats.registry import FORMATS
 from headsmith.export.metadata import Metadata, identity
 from headsmith.models import Linear
+from headsmith.models.execution_provider import CPU
 
 
 def test_external_data(tmp_path, monkeypatch):
