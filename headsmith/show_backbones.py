@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Column, Table
 from rich.text import Text
 
+from .core.counted import counted
 from .core.records import to_json
 from .core.terminal import escape
 from .show import console, show_json
@@ -37,7 +38,7 @@ def show_backbones(found: "Sequence[BackboneInfo]", as_json: bool) -> None:
 
 def _say_how_many(found: "Sequence[BackboneInfo]") -> None:
     here = sum(one.weights.here for one in found)
-    console.print(f"{len(found):,} backbones, the weights of {here:,} on this machine")
+    console.print(f"{counted(len(found), 'backbone')}, the weights of {here:,} on this machine")
     if lists := Counter(name for one in found for name in one.lists):
         console.print(f"of lists: {', '.join(f'{name} {count}' for name, count in lists.items())}")
     if all(one.parameters is None and one.problem is None for one in found):

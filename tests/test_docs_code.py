@@ -54,7 +54,7 @@ YAML = {
         "zoo.yaml",
         lambda path: [recipe_of(row.preprocessing, row.id, None) for row in read_manifest(path)[:1]],
     ),
-    "backbones": ("benchmark.yaml", read_config),
+    "backbones": ("beside/benchmark.yaml", read_config),
     "options": ("tf32.yaml", provider_of),
     "resize_mode": ("recipe.yaml", lambda path: read_recipe(path, "nchw")),
 }
@@ -72,6 +72,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning
 def project(image_folder, tiny_backbone, onnx_file, tmp_path_factory):
     """A folder with the files that the pages talk about, small: six classes, a network of a few thousand weights."""
     root = tmp_path_factory.mktemp("project")
+    for name in ("weights/ours.pth", "recipe.yaml"):  # that a benchmark's file names
+        (root / "beside" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "beside" / name).touch()
     splits = {split: dict.fromkeys(CLASSES, n) for split, n in (("train", 4), ("val", 1), ("test", 2))}
     photos = shutil.copytree(image_folder(splits), root / "photos")
     shutil.copyfile(photos / "test" / "zebra" / "000.png", root / "photo.jpg")

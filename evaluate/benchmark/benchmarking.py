@@ -123,7 +123,7 @@ def _others(options: BenchmarkOptions) -> list[ZooRow]:
             raise InputError(
                 f"--also: {row.folder / row.source}: not found, expected a bundle or a model file; correct the path"
             )
-    return found
+    return [replace(row, option="--also") for row in found]
 
 
 def _check_gate(images: ImageSet, options: BenchmarkOptions) -> None:

@@ -22,6 +22,8 @@ from .options import BenchmarkOptions
 DEFAULT = "default"
 FULL = "fp32"
 SUFFIXES = (".yaml", ".yml")
+_KEYS = "backbones: [lite0]"
+_FILES = {"checkpoint": "local weights such as net.pth", "preprocessing": "a YAML file with a recipe"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +92,14 @@ def read_config(path: str | Path) -> tuple[list[Entry], dict[str, Any]]:
     Raises:
         InputError: No such file, no YAML, or a key that is unknown or of another kind.
     """
+    if not Path(path).exists():
+        raise InputError(
+            f"--config: {path}: not found, expected a YAML file with keys such as `{_KEYS}`; correct the path"
+        )
     values = read_yaml(path)
     known = ("backbones", *(field.name for field in fields(BenchmarkOptions)))
     if not isinstance(values, Mapping):
-        raise InputError(f"{path}: {shown(values)} found, expected keys such as `backbones: [lite0]`")
+        raise InputError(f"{path}: {shown(values)} found, expected keys such as `{_KEYS}`")
     for key in values:
         if key not in known:
             hint = near(key, known) or f"; expected some of {', '.join(known)}"
@@ -154,11 +160,12 @@ def _entry(row: Any, where: str, folder: Path) -> Entry:
     if not row.get("backbone"):
         raise InputError(f"{where}: backbone: missing, expected one such as lite0 or timm:resnet18")
     found = Entry(**row)
-    paths: dict[str, Any] = {
-        key: str(folder / value)
-        for key in ("checkpoint", "preprocessing")
-        if (value := getattr(found, key)) is not None
-    }
+    paths: dict[str, Any] = {key: str(folder / value) for key in _FILES if (value := getattr(found, key)) is not None}
+    for key, there in paths.items():
+        if not Path(there).exists():
+            raise InputError(
+                f"{where}: {key}: {there}: not found, expected {_FILES[key]}; correct the path, or leave it out"
+            )
     return replace(found, backbone=_from(folder, found.backbone), **paths)
 
 

@@ -61,8 +61,8 @@ def describe_external(model: ir.Model, row: ZooRow, where: str) -> ExternalOnnx:
     check_pixels(images, recipe, where)
     if row.labels is None:
         raise InputError(
-            f"{where}: does not say what its outputs are, and that is never guessed; name its labels with --labels "
-            "(imagenet-1k, or a text file with one name a line) or in a zoo.yaml"
+            f"{where}: does not say what its outputs are, and that is never guessed; name its labels "
+            f"(imagenet-1k, or a text file with one name a line) with {_place(row, 'labels')}"
         )
     names = read_names(row.labels, row.folder, _said(row, where))
     if _unsaid(model):
@@ -102,11 +102,16 @@ def _recipe(row: ZooRow, layout: str | None, where: str) -> Preprocessing:
     if row.preprocessing is None:
         raise InputError(
             f"{where}: does not say how images are preprocessed, and that is never guessed; write its recipe into a "
-            "YAML file and name it with --preprocessing, or into a zoo.yaml"
+            f"YAML file and name it with {_place(row, 'preprocessing')}"
         )
     if isinstance(row.preprocessing, str):
         return read_recipe(row.folder / row.preprocessing, layout)
     return recipe_of(row.preprocessing, f"{row.where or row.id}: preprocessing", layout)
+
+
+def _place(row: ZooRow, key: str) -> str:
+    """Where something is said of a file that does not say it itself."""
+    return row.advised(key) if row.where or row.option else f"{row.advised(key)}, or in a zoo.yaml"
 
 
 def _said(row: ZooRow, where: str) -> str:

@@ -75,11 +75,13 @@ class ZooRow(ZooEntry):
         folder: Where relative paths start.
         where: The zoo's file and the place of the row in it, for errors; empty where it stands in none.
         by_option: What an option says, for all rows that do not.
+        option: The option that named it, of a command where nothing but a zoo says more of a file; empty elsewhere.
     """
 
     folder: Path = field(default=Path(), repr=False)
     where: str = field(default="", repr=False)
     by_option: tuple[str, ...] = field(default=(), repr=False)
+    option: str = field(default="", repr=False)
 
     def called(self, key: str, file: str) -> str:
         """What says something of a file, for errors: a key of the zoo's row, or an option."""
@@ -88,7 +90,10 @@ class ZooRow(ZooEntry):
 
     def advised(self, key: str, value: str = "") -> str:
         """How to say something of a file: as a key of the zoo's row, or as an option."""
-        return f"{key}: {value}".rstrip() + " in its row" if self.where else f"--{key} {value}".rstrip()
+        row = f"{key}: {value}".rstrip() + " in its row"
+        if self.where:
+            return row
+        return f"{row} of a zoo.yaml, given as {self.option} zoo.yaml" if self.option else f"--{key} {value}".rstrip()
 
 
 def read_manifest(path: str | Path) -> list[ZooRow]:

@@ -54,7 +54,7 @@ def list_backbones(names: Sequence[str] | None = None) -> list[BackboneInfo]:
     Raises:
         InputError: A name that means nothing.
     """
-    found = expand_backbones(names or list(backbone_lists()), allow_many=True)
+    found = expand_backbones(names or list(backbone_lists()), allow_many=True, argument="names")
     measured = len(found) <= MEASURED
     return [_onnx(name, measured) if name.startswith(ONNX) else _of_library(name, measured) for name in found]
 

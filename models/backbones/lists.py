@@ -19,7 +19,7 @@ _EXPECTED = (
 
 
 @typed
-def expand_backbones(names: Sequence[str], *, allow_many: bool = False) -> list[str]:
+def expand_backbones(names: Sequence[str], *, allow_many: bool = False, argument: str = "--backbones") -> list[str]:
     """The backbones that are named, each once, in the order given; those of a pattern and of a folder by name.
 
     Args:
@@ -27,6 +27,7 @@ def expand_backbones(names: Sequence[str], *, allow_many: bool = False) -> list[
             torchvision, ``timm:resnet*``, or over both, ``resnet*``; ``onnx:FOLDER`` or ``onnx:PATTERN`` for ONNX
             files; or a YAML file with a list of these, whose paths start at its folder.
         allow_many: More than 50 are allowed.
+        argument: What names them, for errors.
 
     Returns:
         Names as `headsmith.load_backbone` takes them. Of several names of the same weights the first stays.
@@ -36,10 +37,10 @@ def expand_backbones(names: Sequence[str], *, allow_many: bool = False) -> list[
     """
     found: dict[str, str] = {}
     for name in names:
-        for spec in _resolved(name, Path(), f"--backbones {name}"):
+        for spec in _resolved(name, Path(), f"{argument} {name}"):
             found.setdefault(_weights(spec), spec)
     if not found:
-        raise InputError(f"--backbones: none named, expected {_expected()}")
+        raise InputError(f"{argument}: none named, expected {_expected()}")
     if len(found) > MOST and not allow_many:
         raise InputError(
             f"--backbones: {len(found):,} backbones found, expected at most {MOST}; name fewer, or allow so many with "

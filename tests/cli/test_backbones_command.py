@@ -46,6 +46,17 @@ def test_a_file_that_cannot_be_used_is_told_below_the_table(tmp_path):
     assert f"{tmp_path}/a.onnx: " in found.output.replace("\n", "")
 
 
+def test_one_is_counted_as_one():
+    assert "\n1 backbone, the weights of 1 on this machine" in backbones("lite0").output
+
+
+def test_a_name_that_means_nothing_is_told_as_the_argument_that_it_is():
+    found = backbones("nope")
+    assert found.exit_code == 2
+    assert "names nope: expected a list (" in found.stderr
+    assert "--backbones" not in found.stderr
+
+
 def test_a_mistake_is_one_line():
     found = backbones("mobil")
     assert found.exit_code == 2

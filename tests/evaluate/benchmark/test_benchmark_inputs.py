@@ -43,6 +43,7 @@ def no_work(monkeypatch):
         ),
         ({"backbones": ["lite0"], "also": ["bundles/nowhere"]}, "also: bundles/nowhere: not found, expected"),
         ({"backbones": ["lite0"], "provider": ["gpu"]}, "provider"),
+        ({"config": "nofile.yaml"}, "config: nofile.yaml: not found, expected a YAML file with keys such as"),
     ],
 )
 def test_what_means_nothing_is_told_before_work(zoo, tmp_path, no_work, settings, message):
@@ -62,6 +63,14 @@ def test_what_means_nothing_is_told_before_work(zoo, tmp_path, no_work, settings
         ("backbones: [{backbone: lite0, chekpoint: a}]", "backbone 1: chekpoint: is not known"),
         ("backbones: [{backbone: lite0, image_size: big}]", "backbone 1: image_size: 'big' found, expected int"),
         ("backbones: [{backbone: 'timm:resnet1*', image_size: 64}]", "stands for several"),
+        (
+            "backbones: [lite0, {backbone: 'timm:resnet18', checkpoint: gone.pth}]",
+            "gone.pth: not found, expected local weights such as net.pth; correct the path, or leave it out",
+        ),
+        (
+            "backbones: [{backbone: 'onnx:net.onnx', preprocessing: gone.yaml}]",
+            "gone.yaml: not found, expected a YAML file with a recipe; correct the path",
+        ),
         ("backbones: [lite0]\nlatency: soon", "zoo.yaml: latency: 'soon' found"),
         ("backbones: [{backbone: lite0, name: a}, {backbone: 'timm:resnet18', name: a}]", "named 2 times"),
     ],
