@@ -158,7 +158,7 @@ def test_existing_out_is_kept(tiny_run, out):
     (out / "mine.txt").write_text("keep")
     with pytest.raises(InputError, match="exists already"):
         export_classifier(tiny_run, out=out)
-    with pytest.raises(InputError, match=r"no parity\.json in it"):
+    with pytest.raises(InputError, match=r"holds no parity\.json, so it is not replaced"):
         export_classifier(tiny_run, out=out, overwrite=True)
     assert (out / "mine.txt").read_text() == "keep"
 
