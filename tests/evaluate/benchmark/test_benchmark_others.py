@@ -9,6 +9,7 @@ import onnx
 import pytest
 from typer.testing import CliRunner
 
+from headsmith import write_report
 from headsmith.cli import app
 from headsmith.evaluate.benchmark import benchmark, stages
 from headsmith.evaluate.benchmark.stages import Stages
@@ -64,6 +65,12 @@ def test_files_of_others_are_paired_with_the_winner_and_their_flips_listed(five,
     both = found["majority class"]
     assert (first.top1, first.difference) == (both.top1, both.difference)  # it says the same
     assert found.winner.kind == "head"
+    assert {row.name: row.within for row in also.values()} == {"first": True, "lost": None, "other-grid (also)": True}
+    bounded = again(also=["old/first.onnx"], size="1kB")
+    assert (bounded["first"].within, bounded[found.winner.name].within) == (False, False)
+    page = write_report(bounded.path, out=zoo.folder / "page.html").read_text(encoding="utf-8")
+    assert f"<title>None of 5 is within --size 0.001 MB; nearest: {bounded.winner.name}</title>" in page
+    assert "Deploy" not in page
     again()
     assert not (found.path / "flips").exists()
 
