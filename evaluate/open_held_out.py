@@ -31,7 +31,7 @@ def open_data(source: HeldOutSource) -> HeldOut:
     if is_feature_set(where):
         _unread(f"{data}: is a feature set, which holds its labels and class names", source, *SAID, *COLUMNS)
         from ..trainer.features.feature_set import FeatureSet
-        from ..trainer.features.leaks import leaks
+        from ..trainer.features.leak_warnings import leaks
 
         features = FeatureSet.load(where)
         return HeldOutFeatures(features, given=data, warnings=tuple(leaks(features)))

@@ -17,7 +17,7 @@ from .feature_scale import TINY, column_size
 from .features.feature_set import FeatureSet
 from .features.inspection.changed_since_written import as_written
 from .features.inspection.split_coverage import few_rows, unanswered
-from .features.leaks import leaks
+from .features.leak_warnings import leaks
 from .fitting import Fitted
 from .fitting.fit_record import FitRecord
 from .scores import EpochScores, SplitScores
