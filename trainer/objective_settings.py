@@ -14,6 +14,7 @@ from ..core.errors import InputError, near
 from ..core.files import new_file
 from ..core.printable import shown
 from ..core.settings import Bound, check_choices, setting
+from .few_classes import PresetWeights
 from .loss_defaults import METHODS
 from .loss_options import LossSettings
 from .settings_file import no_setting, read_settings
@@ -98,7 +99,8 @@ class ObjectiveSettings(LossSettings, _Loss):
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             own = to_builtin(value)
-            object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
+            if not isinstance(value, PresetWeights):
+                object.__setattr__(self, name, tuple(own) if isinstance(own, list) else own)
             word = getattr(type(self), name)
             if isinstance(word, str) and not isinstance(own, str) and name != "select":
                 raise InputError(f"{name}: {shown(own)} found, expected a word such as {word}", keyword=name)

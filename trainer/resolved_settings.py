@@ -9,6 +9,7 @@ from ..core.environment import pick_device
 from ..core.errors import InputError
 from .criterion import criterion
 from .feature_scale import column_size, rate_factor
+from .few_classes import for_classes
 from .losses import default_inverse_temperature
 from .objective_settings import ObjectiveSettings
 from .train_config import EPOCHS, PATIENCE, PATIENCE_STEPS, STEPS, TrainConfig
@@ -33,6 +34,7 @@ def resolve_loss(config: C, num_classes: int) -> C:
     Raises:
         InputError: Settings that the loss does not take, or weights for more ranks than there are classes.
     """
+    config = for_classes(config, num_classes)
     if config.p_k is None and config.loss != "softmax":
         config = dataclasses.replace(config, p_k=default_p_k(num_classes))
     _check_candidates(config)

@@ -25,6 +25,11 @@ def without_unused(config: TrainConfig) -> TrainConfig:
     return dataclasses.replace(config, **{name: _DEFAULTS[name] for name in unused(config)})
 
 
+def read_by_loss(settings: GivenSettings) -> GivenSettings:
+    """Those of the settings, ``loss`` among them, that the loss reads or that are no part of its formula."""
+    return {key: value for key, value in settings.items() if key not in set(_FORMULA) - options_read(settings["loss"])}
+
+
 def unused_settings(config: ObjectiveSettings, asked: Iterable[str]) -> list[str]:
     """What is asked for and not read, a sentence each; a default is no wish, and the loss itself judges its ``p_k``.
 

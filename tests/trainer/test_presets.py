@@ -5,14 +5,19 @@ import tomllib
 from pathlib import Path
 
 import difftopk
+import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
+from headsmith import HeadClassifier, sweep
 from headsmith.core.errors import InputError
-from headsmith.trainer import TrainConfig
+from headsmith.trainer import FeatureSet, TrainConfig, train
 from headsmith.trainer.criterion import criterion
+from headsmith.trainer.loss_defaults import options_read
 from headsmith.trainer.losses import METHODS
 from headsmith.trainer.presets import load_preset, preset, preset_names
+from headsmith.trainer.unused_settings import unused_settings
 
 FIELDS = {field.name for field in dataclasses.fields(TrainConfig)}
 
@@ -36,6 +41,7 @@ def test_what_all_losses_share(name, expected):
     for loss in load_preset(name).losses:
         found = preset(name, loss)
         own = expected | ({"m": None} if loss == "smooth_topk" else {})  # it knows no pruning
+        own = {key: value for key, value in own.items() if key not in {"m", "top1_mode"} - options_read(loss)}
         assert {key: found[key] for key in own} == pytest.approx(own, nan_ok=False)
         assert found["optimizer"] == "adam"
         assert found["patience"] == found["epochs"]  # the authors never stop early
@@ -91,6 +97,46 @@ def test_every_setting_is_one_of_ours_and_has_a_source(name):
         assert TrainConfig(**preset(name, loss)).loss == loss
     assert all(source in found.source for source in ("ICML 2022", "difftopk")) or name not in OF_THE_PAPER
     assert found.source
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_what_a_loss_does_not_read_is_left_out(name):
+    for loss in load_preset(name).losses:
+        found = preset(name, loss)
+        assert unused_settings(TrainConfig(**found), found) == []
+    assert "top1_mode" not in preset(name, "softmax")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_classifier_is_not_warned_of_what_nobody_gave():
+    HeadClassifier(**preset("paper/imagenet1k", "smooth_topk") | {"epochs": 1}).fit(np.eye(6), range(6))
+
+
+@pytest.mark.parametrize(
+    ("classes", "p_k"),
+    [(2, (1.0,)), (3, (0.5, 0.5)), (5, (0.5, 0, 0, 0.5)), (6, (0.2,) * 5)],
+)
+def test_a_preset_of_our_own_suits_few_classes(classes, p_k, tmp_path):
+    rows, labels = np.eye(classes).repeat(4, axis=0), np.arange(classes).repeat(4)
+    own = preset("default", "lapsum") | {"epochs": 1}
+    features = FeatureSet.from_arrays(rows, labels)
+    fitted = clone(HeadClassifier(**own)).fit(rows, labels).config_
+    named = train(features, out=tmp_path / "named", preset="default", loss="lapsum", epochs=1, device="cpu").config
+    given = train(features, out=tmp_path / "given", **own, device="cpu").config
+    select = (0.5, 0, 0, 0, 0.5) if classes == 6 else "top1"
+    assert [(config.p_k, config.select) for config in (fitted, named, given)] == 3 * [(p_k, select)]
+
+
+def test_weights_of_a_user_stand_on_few_classes(tmp_path):
+    own = (0.1, 0.1, 0.1, 0.1, 0.6)
+    features = FeatureSet.from_arrays(np.eye(3).repeat(4, axis=0), np.arange(3).repeat(4))
+    settings = preset("default", "lapsum") | {"p_k": own}
+    with pytest.raises(InputError, match="p_k: 5 weights, .* only 3 classes; give fewer"):
+        HeadClassifier(**settings).fit(np.eye(3), range(3))
+    with pytest.raises(InputError, match="p_k: 5 weights, .* only 3 classes; give fewer"):
+        train(features, out=tmp_path / "run", preset="default", loss="lapsum", p_k=own)
+    with pytest.raises(InputError, match="^config: p_k: 5 weights, .* only 3 classes; give fewer"):
+        sweep(features, out=tmp_path / "sweep", config={"preset": "default", "p_k": own, "loss": "lapsum"})
 
 
 def test_a_mistyped_name_gets_near_ones():

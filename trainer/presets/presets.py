@@ -8,7 +8,9 @@ from ...core.errors import InputError, near
 from ...core.printable import shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
+from ..few_classes import PresetWeights
 from ..settings_file import GivenSettings
+from ..unused_settings import read_by_loss
 
 _FOLDER = Path(__file__).parent
 
@@ -51,11 +53,12 @@ class Preset:
                 f"{', '.join(self.losses)}{near(str(loss), self.losses)}"
             )
         values: GivenSettings = {"loss": loss} | self.settings | self.losses[loss]
-        return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        weights = PresetWeights if self.unit_features else tuple
+        return {key: weights(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
 def preset(name: str, loss: str) -> GivenSettings:
-    """The settings of a preset for one loss, as keywords of `headsmith.train`.
+    """The settings of a preset for one loss, as keywords of `headsmith.train`; what the loss does not read is left out.
 
     ``train(features, out=..., **(preset("paper/imagenet1k", "bitonic") | {"m": 32}))`` trains with them, but for m.
 
@@ -66,7 +69,7 @@ def preset(name: str, loss: str) -> GivenSettings:
     Raises:
         InputError: No such preset, or one that has no settings for this loss.
     """
-    return load_preset(name).settings_of(loss)
+    return read_by_loss(load_preset(name).settings_of(loss))
 
 
 def preset_text(name: str, *, asked_by: str = "--preset") -> str:

@@ -117,23 +117,18 @@ def _resolved(plan: SweepPlan, feature_set: FeatureSet) -> list[Trial]:
     size = column_size(features)
     for one in plan.trials:
         try:
-            trials.append(replace(one, config=resolve(_suited(one.config, plan, classes, size), classes, features)))
+            trials.append(replace(one, config=resolve(_suited(one.config, plan, size), classes, features)))
         except InputError as error:
             raise InputError(f"{plan.source_of(error.keyword, one.config)}: {error}") from None
     check_criterion(trials, plan.where)
     return list(dict.fromkeys(trials))
 
 
-def _suited(config: TrainConfig, plan: SweepPlan, classes: int, size: float) -> TrainConfig:
-    """A preset's settings for so many classes, and for features of this size."""
+def _suited(config: TrainConfig, plan: SweepPlan, size: float) -> TrainConfig:
+    """A preset's rates for features of this size."""
     if plan.unit_features and config.learning_rate is not None:
         rate, decay = for_size(size, config.learning_rate, config.weight_decay)
         config = replace(config, learning_rate=rate, weight_decay=decay)
-    if plan.preset is not None and plan.preset.unit_features:
-        if config.p_k is not None and len(config.p_k) >= classes:
-            config = replace(config, p_k=None)  # the default for so few classes
-        if isinstance(config.select, tuple) and len(config.select) >= classes:
-            config = replace(config, select="top1")
     return config
 
 
