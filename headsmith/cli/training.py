@@ -19,7 +19,10 @@ def train(
     out: Out,
     preset: Annotated[
         str | None,
-        typer.Option(help="Published settings: paper/imagenet1k, paper/imagenet21k, paper/cifar100; all else wins."),
+        typer.Option(
+            help="Settings by name: quick, default, thorough, paper/imagenet1k, paper/imagenet21k, paper/cifar100; "
+            "all else wins."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file with settings; flags win over it.")] = None,
     gpu_memory: Annotated[

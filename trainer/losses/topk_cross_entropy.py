@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -103,7 +103,7 @@ class TopKCrossEntropy(nn.Module):
             check_weights("weight", weight)
         self.register_buffer("p_k", resolve_p_k(p_k, self.options, torch.device("cpu")), persistent=False)
         self.register_buffer("weight", weight)
-        self.register_buffer("class_counts", class_counts, persistent=False)
+        self.register_buffer("class_counts", class_counts)
 
     def forward(self, logits: Tensor, labels: Tensor, sample_p_k: PK | None = None) -> Tensor:
         """Return the loss, a scalar or (B,)."""
@@ -127,11 +127,20 @@ class TopKCrossEntropy(nn.Module):
         self.p_k = p_k.to(self.p_k.device)
         return self
 
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Keep the counts where a state has none, as states once had."""
+        if self.class_counts is not None:
+            state_dict.setdefault(f"{prefix}class_counts", self.class_counts)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
     @property
     def inverse_temperature(self) -> float | None:
         """The inverse temperature in use; None where it depends on the number of classes (`sinkhorn` with `m=None`)."""
         return None if self.options.beta_by_row else self.options.beta(self.options.m or 1)
 
     def extra_repr(self) -> str:
-        """Every option, so that a log of the module repeats the run."""
-        return ", ".join([f"p_k={self.p_k.tolist()}", *(f"{k}={v!r}" for k, v in asdict(self.options).items())])
+        """Every option, so that a log of the module repeats the run; of tensors by class the shape."""
+        by_class = {"weight": self.weight, "class_counts": self.class_counts}
+        shapes = [f"{name}={tuple(held.shape)}" for name, held in by_class.items() if held is not None]
+        options = [f"{name}={value!r}" for name, value in asdict(self.options).items()]
+        return ", ".join([f"p_k={self.p_k.tolist()}", *shapes, *options])

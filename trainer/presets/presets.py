@@ -21,22 +21,22 @@ class Preset:
 
     Attributes:
         name: Such as ``paper/imagenet1k``.
-        source: Where the settings come from.
-        note: What the preset carries, and what it does not.
         settings: What all its losses share, by the fields of `TrainConfig`.
         losses: By loss, what is that loss's own.
         grids: What a sweep trains that names no loss, as in a sweep file.
+        source: Where the settings come from; a user need not say it.
+        note: What the preset carries, and what it does not; as little.
         rungs: Epochs of the rungs of that sweep, see `headsmith.sweep`; one rung, to the end, where there are none.
         final_seeds: Those of that sweep.
         unit_features: Whether rates are for features whose root mean square is 1, and follow the size of others.
     """
 
     name: str
-    source: str
-    note: str
     settings: GivenSettings
     losses: dict[str, GivenSettings]
     grids: list[GivenSettings]
+    source: str = ""
+    note: str = ""
     rungs: list[int] = field(default_factory=list)
     final_seeds: list[int] = field(default_factory=list)
     unit_features: bool = False

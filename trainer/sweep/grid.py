@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...core.printable import printable, shown
 from ...core.typed_json import structured
 from ...core.yaml_file import read_yaml
 from ..feature_scale import OWN_RATES
-from ..loss_defaults import METHODS
+from ..loss_defaults import METHOD_DEFAULTS, METHODS
 from ..presets import Preset, load_preset
 from ..settings_file import PRESET_KEYS, GivenSettings, no_setting, read_from
 from ..train_config import TrainConfig
@@ -133,7 +133,24 @@ def _written_out(given: GivenSettings, preset: str | None, where: str) -> Preset
         raise InputError(f"{where}: {found[0]}: found together with the name of a preset; leave one of them out")
     keys = [field.name for field in dataclasses.fields(Preset)]
     values = {key: given.pop(key) for key in keys if key in given}
-    return structured(values | {"name": Path(where).name}, Preset, where, advice="compare with a preset's file")
+    advice = "start from what `headsmith sweep --show-preset default` prints"
+    written = structured(values | {"name": Path(where).name}, Preset, where, advice=advice)
+    if "rungs" in values:
+        _check_rungs(written.rungs, where)
+    return written
+
+
+def _check_rungs(rungs: list[int], where: str) -> None:
+    """Raise an `InputError` unless every rung trains for more epochs than the one before."""
+    if not rungs or rungs[0] < 1 or any(later <= earlier for earlier, later in pairwise(rungs)):
+        raise InputError(
+            f"{where}: rungs: {shown(rungs)} found, expected epochs that increase, such as [12, 36]; "
+            "leave it out to train every setting to its end"
+        )
+    try:
+        TrainConfig(epochs=rungs[-1])
+    except InputError as error:
+        raise InputError(f"{where}: rungs: {error}") from None
 
 
 def _read(path: str | Path) -> Mapping[str, Any]:
@@ -229,6 +246,11 @@ def _seeds(name: str, given: Any, where: str) -> list[int]:
 
 def _trial(name: str | None, settings: GivenSettings, preset: Preset | None, where: str) -> Trial:
     loss = settings.get("loss", TrainConfig.loss)
+    if preset is not None and preset.name == Path(where).name and loss in METHODS and loss not in preset.losses:
+        raise InputError(
+            f"{where}: loss: {shown(loss)} found, but `losses` has no settings for it; add a line there, such as "
+            f"`{loss}: {{learning_rate: {METHOD_DEFAULTS[loss].learning_rate}}}`"
+        )
     with read_from(where, ("loss",)):
         base = preset.settings_of(loss) if preset is not None else {}
     if loss == "softmax":

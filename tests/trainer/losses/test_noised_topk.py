@@ -98,7 +98,29 @@ def test_margins_go_with_every_form_of_labels():
     torch.testing.assert_close(topk_cross_entropy(logits, labels, **options), expected)
     compiled = torch.compile(topk_cross_entropy, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(logits, labels, **options), expected)
-    assert module.state_dict() == {}
+
+
+def test_counts_are_in_the_state_which_may_lack_them():
+    """As `weight` of torch.nn.CrossEntropyLoss is; states of before have none."""
+    options = {"method": "imbalanced_noised_topk", "p_k": [1.0], "weight": torch.ones(5)}
+    module, other = (
+        TopKCrossEntropy(class_counts=COUNTS, **options),
+        TopKCrossEntropy(class_counts=COUNTS + 1, **options),
+    )
+    state = module.state_dict()
+    assert set(state) == {"weight", "class_counts"}
+    torch.nn.Sequential(other).load_state_dict({f"0.{name}": value for name, value in state.items()})
+    assert torch.equal(other.class_counts, COUNTS)
+    old = torch.nn.Sequential(TopKCrossEntropy(class_counts=COUNTS, **options))
+    old.load_state_dict({"0.weight": torch.full((5,), 2.0)})
+    assert torch.equal(old[0].class_counts, COUNTS)
+    assert torch.equal(old[0].weight, torch.full((5,), 2.0))
+
+
+def test_the_description_has_the_shapes_of_what_is_by_class():
+    shown = repr(TopKCrossEntropy([1.0], "imbalanced_noised_topk", class_counts=COUNTS, weight=torch.ones(5)))
+    assert "weight=(5,), class_counts=(5,)" in shown
+    assert "class_counts" not in repr(TopKCrossEntropy(method="imbalanced_noised_topk"))
 
 
 def test_equal_counts_are_one_margin():

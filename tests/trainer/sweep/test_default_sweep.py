@@ -50,7 +50,16 @@ def test_a_preset_that_is_written_out_can_be_edited(tmp_path):
         (("losses:", "loses:"), r"mine\.yaml: losses: "),
         (("rungs: [6, 24]", "rungs: six"), r"mine\.yaml: rungs: "),
         (("head: linear", "haed: linear"), r"mine\.yaml: haed: is no setting; did you mean head"),
-        (("loss: dftopk", "loss: neuralsort"), r"mine\.yaml: loss: 'neuralsort' found, but preset mine\.yaml has no"),
+        (("rungs: [6, 24]", "rungs: [3, 2]"), r"mine\.yaml: rungs: \[3, 2\] found, expected epochs that increase"),
+        (("rungs: [6, 24]", "rungs: [3, 3]"), r"mine\.yaml: rungs: \[3, 3\] found, expected epochs that increase"),
+        (("rungs: [6, 24]", "rungs: [0, 3]"), r"mine\.yaml: rungs: \[0, 3\] found, expected epochs that increase"),
+        (("rungs: [6, 24]", "rungs: []"), r"mine\.yaml: rungs: \[\] found, expected epochs that increase, .*; leave"),
+        (("rungs: [6, 24]", "rungs: [6, 9999999999]"), r"mine\.yaml: rungs: epochs: 9999999999 found, expected at most "),
+        (("grids:", "grid:"), r"mine\.yaml: grids: missing, .*; start from what `headsmith sweep --show-preset "),
+        (
+            ("loss: dftopk", "loss: neuralsort"),
+            r"mine\.yaml: loss: 'neuralsort' found, .*; add a line there, .* `neuralsort: \{learning_rate: 0.01\}`",
+        ),
         (("rungs:", "preset: default\nrungs:"), r"mine\.yaml: source: found together with the name of a preset"),
     ],
 )
@@ -58,6 +67,20 @@ def test_what_is_wrong_in_a_preset_that_is_written_out(change, said, tmp_path):
     (tmp_path / "mine.yaml").write_text(preset_text("quick").replace(*change))
     with pytest.raises(InputError, match=said):
         read_plan(tmp_path / "mine.yaml", None, "cpu")
+
+
+def test_prose_may_be_left_out_of_a_preset_that_is_written_out():
+    values = {
+        key: value for key, value in yaml.safe_load(preset_text("quick")).items() if key not in ("source", "note")
+    }
+    assert read_plan(values, None, "cpu").trials == read_plan(None, "quick", "cpu").trials
+
+
+def test_the_remedy_for_a_loss_without_a_line_works():
+    values = yaml.safe_load(preset_text("quick"))
+    values["grids"][-1]["loss"] = "neuralsort"
+    values["losses"]["neuralsort"] = {"learning_rate": 0.01}
+    assert "neuralsort" in {trial.group for trial in read_plan(values, None, "cpu").trials}
 
 
 def test_a_run_does_not_take_a_preset_that_is_written_out(tiny_run: Run, tmp_path):

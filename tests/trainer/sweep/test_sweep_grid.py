@@ -185,7 +185,7 @@ def test_a_preset_alone_is_the_papers_table():
         ("grids: [{loss: softmax, sed: 1}]\n", "sweep.yaml: sed: is no setting; did you mean seed"),
         ("[]\n", "sweep.yaml: an empty list found, expected settings"),
         ("- loss: softmax\n", r"sweep.yaml: \[.*\] found, .*; put a list of grids under `grids:`"),
-        ("", "sweep.yaml: says of no setting what to try"),
+        ("", "sweep.yaml: no setting found; give at least one"),
         ("learning_rate: []\n", "sweep.yaml: learning_rate: an empty list found"),
         ("p_k: []\n", "sweep.yaml: p_k: an empty list found"),
         ("grids: []\n", "sweep.yaml: grids: an empty list found"),
