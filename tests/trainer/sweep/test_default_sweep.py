@@ -54,7 +54,7 @@ def test_a_preset_that_is_written_out_can_be_edited(tmp_path):
         (("rungs: [6, 24]", "rungs: [3, 3]"), r"mine\.yaml: rungs: \[3, 3\] found, expected epochs that increase"),
         (("rungs: [6, 24]", "rungs: [0, 3]"), r"mine\.yaml: rungs: \[0, 3\] found, expected epochs that increase"),
         (("rungs: [6, 24]", "rungs: []"), r"mine\.yaml: rungs: \[\] found, expected epochs that increase, .*; leave"),
-        (("rungs: [6, 24]", "rungs: [6, 9999999999]"), r"mine\.yaml: rungs: epochs: 9999999999 found, expected at most "),
+        (("rungs: [6, 24]", "rungs: [6, 9999999999]"), r"mine\.yaml: rungs: epochs: 9999999999 found, expected "),
         (("grids:", "grid:"), r"mine\.yaml: grids: missing, .*; start from what `headsmith sweep --show-preset "),
         (
             ("loss: dftopk", "loss: neuralsort"),
