@@ -26,7 +26,9 @@ def extract(
     out: Out,
     backbone: Annotated[
         str,
-        typer.Option(help="lite0, timm:NAME, torchvision:NAME[/WEIGHTS], onnx:FILE or a fine-tuned run."),
+        typer.Option(
+            help="lite0, timm:NAME, torchvision:NAME or torchvision:NAME/WEIGHTS, onnx:FILE or a fine-tuned run."
+        ),
     ] = "lite0",
     checkpoint: Annotated[Path | None, typer.Option(help="Local weights for the backbone.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Crop edge in pixels.", show_default="the backbone's")] = None,

@@ -59,7 +59,7 @@ def finetune(
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="lite0, timm:NAME, torchvision:NAME[/WEIGHTS], cifar:resnet18 or a fine-tuned run.",
+            help="lite0, timm:NAME, torchvision:NAME or torchvision:NAME/WEIGHTS, cifar:resnet18 or a fine-tuned run.",
             show_default="the start's, or lite0",
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -30,8 +31,15 @@ class ArgumentError(InputError, TypeError):
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse keywords that it has not with the names near them; it may be called in a loop."""
+    """Let a function refuse keywords that it has not with the names near them, and what is to be given by keyword.
+
+    It may be called in a loop.
+    """
     known = _keywords(function)
+    parameters = inspect.signature(function).parameters.values()
+    by_keyword = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    by_place = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    most = math.inf if any(one.kind is one.VAR_POSITIONAL for one in parameters) else len(by_place)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -39,6 +47,12 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
             if name not in known:
                 own = function.__name__ == "__init__" and args  # or that of the class which it was inherited from
                 raise no_keyword(name, type(args[0]).__name__ if own else _called(function), known)
+        if len(args) > most and by_keyword:
+            places = ", ".join(name for name in by_place if name not in ("self", "cls")) or "none"
+            raise ArgumentError(
+                f"{_called(function)}: too many positional arguments, expected {places}; "
+                f"give the others, such as {by_keyword[0]}, by keyword"
+            )
         return function(*args, **kwargs)
 
     return checked

@@ -133,6 +133,17 @@ def test_asking_for_what_cannot_run_is_an_error():
         topk_cross_entropy(LOGITS.double(), LABELS, impl="triton")
 
 
+def test_class_weights_are_given_by_keyword():
+    """As the second argument they would be, of torch.nn.functional.cross_entropy."""
+    expected = (
+        "TopKCrossEntropy: too many positional arguments, expected p_k, method, m, inverse_temperature; .* weight, "
+    )
+    with pytest.raises(TypeError, match=expected):
+        TopKCrossEntropy([0.5, 0.5], "lapsum", 16, 0.25, torch.ones(3))
+    with pytest.raises(TypeError, match="topk_cross_entropy: too many positional arguments, expected logits, labels; "):
+        topk_cross_entropy(LOGITS, LABELS, torch.ones(3))
+
+
 def test_description_has_every_option():
     loss = TopKCrossEntropy(p_k=[0.5, 0.5], method="odd_even", m=7)
     text = repr(loss)
