@@ -39,6 +39,8 @@ _NOW = {
 }
 _CHOICES = re.compile(r"(?P<value>'[^']*') is not one of (?P<choices>.*)")
 INPUT_ERROR, INTERRUPTED = 2, 130
+# Where a context keeps the names of the parameters that are given.
+GIVEN = "headsmith.given"
 _NOTHING_KEPT = "nothing is kept, and nothing half written was left"
 
 
@@ -46,12 +48,13 @@ class Command(TyperCommand):
     """A sub-command; an option that is given twice, of which the last one would win without a word, is refused."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Count the options, then read them."""
+        """Count the options, then read them; those that end the command at once may look which others are given."""
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for param, times in Counter[Any](given).items():
             if times > 1 and param.param_type_name == "option" and not getattr(param, "multiple", False):
                 several = ", with commas between its values" * ("," in (param.metavar or ""))
                 raise typer.BadParameter(f"given {times} times, expected once{several}", ctx=ctx, param=param)
+        ctx.meta[GIVEN] = {param.name for param in given}
         return super().parse_args(ctx, args)
 
 

@@ -62,7 +62,8 @@ class _Loss:
         "softmax",
         "softmax is cross-entropy; the others optimise top-k accuracy. auto, of `train` alone, takes the best of a "
         "short sweep.",
-        values=(*METHODS, AUTO),
+        values=METHODS,
+        command_line=(AUTO,),
     )
     p_k: tuple[float, ...] | None = setting(
         None,
@@ -104,9 +105,9 @@ class ObjectiveSettings(LossSettings, _Loss):
             word = getattr(type(self), name)
             if isinstance(word, str) and not isinstance(own, str) and name != "select":
                 raise InputError(f"{name}: {shown(own)} found, expected a word such as {word}", keyword=name)
-        check_choices(self)
         if self.loss == AUTO:
             raise InputError("--loss: auto found, which `train` alone takes; expected one loss", keyword="loss")
+        check_choices(self)
         if self.p_k is not None:
             self._weights("p_k")
         if self.select not in SELECTIONS:

@@ -97,7 +97,7 @@ def _kind(field: "dataclasses.Field[Any]", left_out: bool) -> Any:
     about = field.metadata
     if "parser" in about:
         return Any
-    values = about["values"]
+    values = (*about["values"], *about.get("command_line", ()))
     one: Any = StrEnum(field.name.title(), [(value, value) for value in values]) if values else _scalar(field.type)
     if isinstance(field.default, tuple):
         return list[one]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..command_errors import GIVEN
 from ..trainer.finetuning.settings import FinetuneConfig
 from ..trainer.train_config import TrainConfig
 from .app import app
@@ -105,11 +106,18 @@ def finetune(
     end_with(made.worthless)
 
 
-def _show_preset(name: str | None) -> None:
+def _show_preset(ctx: typer.Context, name: str | None) -> None:
     if name is not None:
+        import yaml
+
+        from ..show import show_json
         from ..trainer.presets import preset_text
 
-        typer.echo(preset_text(name, asked_by="--show-preset"), nl=False)
+        text = preset_text(name, asked_by="--show-preset")
+        if "json" in ctx.meta[GIVEN]:
+            show_json(yaml.safe_load(text))
+        else:
+            typer.echo(text, nl=False)
         raise typer.Exit
 
 

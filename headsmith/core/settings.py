@@ -47,8 +47,8 @@ def setting(
         values: What it may be; nothing where it is no choice.
         bounds: What it must be, unless it is ``None`` by default.
         left_out: The default in words, where that says more.
-        **shape: How the command line takes it, where that does not follow from its type: ``flag``, and ``parser`` with
-            ``metavar``.
+        **shape: How the command line takes it, where that does not follow from its type: ``flag``, ``parser`` with
+            ``metavar``, and ``command_line`` with what may be given there beside ``values``.
     """
     about = {"text": text, "values": tuple(values), "bounds": tuple(bounds), "left_out": left_out}
     return dataclasses.field(default=default, metadata=about | shape)

@@ -7,6 +7,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
+import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from headsmith.cli import app
 from headsmith.export import export_classifier
 from headsmith.show_sweep import show_sweep
 from headsmith.trainer import FeatureSet, Run, train
-from headsmith.trainer.presets import preset
+from headsmith.trainer.presets import preset, preset_text
 from headsmith.trainer.sweep import sweep
 
 runner = CliRunner()
@@ -148,6 +149,12 @@ def test_a_sweep_of_noise_ends_with_status_4(tmp_path, classes):
     shown = headsmith("sweep", tmp_path / "noise", *asked)
     assert shown.exit_code == 4, shown.output
     assert "cannot be told from guessing" in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize("asked", [("--json", "--show-preset", "quick"), ("--show-preset", "quick", "--json")])
+def test_a_preset_as_json(asked):
+    assert json.loads(headsmith("sweep", *asked).stdout) == yaml.safe_load(preset_text("quick"))
+    assert headsmith("sweep", "--show-preset", "quick").stdout == preset_text("quick")
 
 
 def test_an_unknown_preset_to_show_names_the_option_that_asked():

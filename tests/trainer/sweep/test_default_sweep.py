@@ -129,6 +129,19 @@ def test_auto_is_the_winner_of_the_quick_sweep(tiny_run: Run, tmp_path, monkeypa
         train(tiny_run.record.features.path, out=tmp_path / "run", loss="auto", device="cpu")
 
 
+def test_auto_is_not_offered_where_it_is_refused():
+    for ask in (
+        lambda: HeadClassifier(loss="lapsums").fit([[0.0], [1.0]], [0, 1]),
+        lambda: read_plan({"loss": "lapsums"}, None, "cpu"),
+        lambda: read_plan({"grids": [{"loss": ["softmax", "lapsums"]}]}, None, "cpu"),
+    ):
+        with pytest.raises(
+            InputError, match="loss: 'lapsums' found, expected one of softmax, .*noised_topk; did"
+        ) as told:
+            ask()
+        assert "auto" not in str(told.value)
+
+
 def test_auto_is_refused_where_one_head_is_trained(tiny_run: Run, tmp_path):
     with pytest.raises(InputError, match="auto found, which `train` alone takes"):
         TrainConfig(loss="auto")
