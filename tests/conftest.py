@@ -1,5 +1,6 @@
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ from headsmith.export import Bundle, export_classifier
 from headsmith.show import console
 from headsmith.trainer import Run, extract, train
 
+if hasattr(signal, "SIGHUP"):  # a suite under nohup ignores it, and so would the commands under test
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 console.width = None  # workers begin with COLUMNS=80, which would hold whatever a test sets
 
 
