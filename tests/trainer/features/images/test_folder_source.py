@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from torchvision.datasets import ImageFolder
 
 from headsmith.core.errors import InputError
-from headsmith.models.images import FORMATS
 from headsmith.trainer.features import image_batches, open_images
 from headsmith.trainer.features.images.carving import carve
-from headsmith.trainer.features.images.folder_source import IMAGE_SUFFIXES, images_under
+from headsmith.trainer.features.images.folder_source import images_under
 from headsmith.trainer.features.images.image_set import reopen
 from headsmith.trainer.features.images.labels import Labels, index_labels
 from headsmith.trainer.features.images.samples import Sample
@@ -344,10 +342,3 @@ def test_archives_in_place_of_images_are_told(tmp_path, name):
         (tmp_path / "each" / label / name).write_bytes(b"PK")
     with pytest.raises(InputError, match="cat: class folder .*; archives are not opened, unpack them there"):
         open_images(tmp_path / "each")
-
-
-def test_every_name_that_pil_gives_a_format_that_is_read_is_that_of_an_image():
-    """An MPO is several JPEG files, of which the first is taken."""
-    Image.init()
-    known = {ending for ending, name in Image.registered_extensions().items() if name in {*FORMATS, "MPO"}}
-    assert known - IMAGE_SUFFIXES == set()
